@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The control loop: judges what the workers saw (outlier watch), tells workers what to do (snapshots,
+ * drain, quit). One thread in the daemon; one more loop in the simulator. Admin pages hang on its
+ * poller and wheel.
+ */
+#ifndef CONTROL_CONTROL_H
+#define CONTROL_CONTROL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/units.h"
+#include "base/wheel.h"
+#include "io/clock.h"
+#include "io/log.h"
+#include "io/mailbox.h"
+#include "io/poller.h"
+#include "model/process_state.h"
+#include "model/snapshot.h"
+
+struct control;
+
+struct control_setup {
+    uint64_t seed;
+    struct clock *clock;
+    struct poller *poller;
+    struct mailbox *inbox;
+    struct mailbox *const *workers;
+    uint32_t worker_count;
+    struct log *log;
+    struct process_state *process;
+    struct snapshot *snapshot; /* takes a reference of its own */
+};
+
+/* NULL: no memory. */
+struct control *control_create(const struct control_setup *setup);
+mono_ns control_wakeup(const struct control *c);
+void control_turn(struct control *c);
+
+/* The instant of the present turn: for those whose callbacks run inside it. */
+mono_ns control_now(const struct control *c);
+struct wheel *control_wheel(struct control *c);
+struct poller *control_poller(struct control *c);
+
+/* The snapshot in force; valid during the turn. */
+const struct snapshot *control_snapshot(const struct control *c);
+struct process_state *control_process(const struct control *c);
+
+/* Workers stop listening, finish what is under way, and are ended at the snapshot's drain timeout. */
+void control_drain(struct control *c);
+
+/* Workers end at once. */
+void control_quit(struct control *c);
+
+/* True once every worker has said that it is done. */
+bool control_done(const struct control *c);
+
+void control_free(struct control *c);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The clock. Read once a turn, by whoever runs the turn; everybody else is given |now|. */
+#ifndef IO_CLOCK_H
+#define IO_CLOCK_H
+
+#include "base/units.h"
+
+struct clock {
+    mono_ns (*read)(struct clock *c);
+    wall_ns (*wall)(struct clock *c); /* only to be shown: it steps */
+};
+
+static inline mono_ns clock_read(struct clock *c)
+{
+    return c->read(c);
+}
+
+static inline wall_ns clock_wall(struct clock *c)
+{
+    return c->wall(c);
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is shared by the whole process, beside the clusters: bounds, cells, the drain flag. */
+#ifndef MODEL_PROCESS_STATE_H
+#define MODEL_PROCESS_STATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/units.h"
+#include "policy/limit.h"
+#include "stats/metrics.h"
+
+struct process_state {
+    uint32_t workers;
+    struct worker_cells *worker_cells; /* [worker] */
+    struct limit downstream;           /* client connections open */
+    struct limit requests;             /* requests under way, all clusters */
+    uint32_t downstream_max;           /* 70 % of the descriptors */
+    uint32_t requests_max;             /* the smaller of 70 % of the descriptors and memoryLimit / request_memory_max */
+    mono_ns started;
+    _Atomic bool draining;
+};
+
+/* The most memory one request can hold: what memoryLimit is divided by. */
+#define REQUEST_MEMORY_MAX (192u * 1024)
+
+/* |descriptors|: the soft limit in force; |memory_limit|: bytes. NULL: no memory. */
+struct process_state *process_state_create(uint32_t workers, uint64_t descriptors,
+                                           uint64_t memory_limit, mono_ns now);
+void process_state_free(struct process_state *p);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The configuration in force: immutable once published, counted, adopted by each worker between
+ * turns. Built by control, read by exchange and proxy. What changes at run time is in the
+ * cluster_state and process_state it points to.
+ *
+ * Everything hangs in the snapshot's arena; indices, not pointers, name clusters and endpoints.
+ */
+#ifndef MODEL_SNAPSHOT_H
+#define MODEL_SNAPSHOT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/address.h"
+#include "base/arena.h"
+#include "base/bytes.h"
+#include "base/units.h"
+#include "model/cluster_state.h"
+#include "policy/lb.h"
+#include "policy/limit.h"
+#include "policy/outlier.h"
+
+struct endpoint {
+    struct address address;
+    struct bytes text; /* "127.0.0.1:9001", as shown */
+    struct bytes hostname; /* as configured: a name, or the same as |text| */
+    struct bytes zone;
+    struct bytes version;
+    uint32_t weight;
+};
+
+struct circuit_limits {
+    uint32_t max_connections; /* LIMIT_NONE: no limit, here and below */
+    uint32_t max_pending;
+    uint32_t max_requests;
+    uint32_t max_retries;
+    uint32_t max_requests_per_connection; /* 0: no limit */
+};
+
+struct cluster {
+    struct bytes name;
+    struct bytes stat_name; /* ':' as '_' */
+    uint32_t endpoint_count;
+    const struct endpoint *endpoints;
+    enum lb_kind lb;
+    struct circuit_limits limits;
+    struct outlier_config outlier;
+    span_ns connect_timeout;
+    span_ns idle_timeout; /* of upstream connections */
+    bool keepalive;       /* TCP */
+    uint32_t keepalive_idle_s;
+    uint32_t keepalive_interval_s;
+    uint32_t keepalive_probes;
+    bool connect_failover; /* a connect that fails moves the request to another host, once */
+    struct cluster_state *state; /* a reference of the snapshot's */
+};
+
+enum path_match { PATH_PREFIX, PATH_EXACT };
+
+struct route {
+    struct bytes name;          /* as shown in logs; may be empty */
+    uint32_t host_count;        /* 0: any host */
+    const struct bytes *hosts;  /* lower case; "*", "*.example.test", "example.test" */
+    uint32_t method_count;      /* 0: any method */
+    const struct bytes *methods;
+    enum path_match match;
+    struct bytes path;          /* prefix matches whole bytes, as Envoy's: "/a" matches "/ab" */
+    uint32_t cluster;           /* index */
+    span_ns timeout;            /* total, from the end of the request; MONO_NEVER: none */
+    span_ns per_try_timeout;    /* MONO_NEVER: none */
+    span_ns idle_timeout;       /* nothing moves either way; MONO_NEVER: none */
+};
+
+struct http_limits {
+    uint32_t head_bytes;    /* request line and fields; more: 431 (414 where the line alone is) */
+    uint32_t fields;        /* number; more: 431 */
+    uint64_t body_bytes;    /* UINT64_MAX: none; more: 413 */
+    uint32_t buffer_bytes;  /* of one direction of one request */
+};
+
+struct listener_state {
+    uint32_t workers;
+    struct http_cells **cells; /* [worker] */
+    _Atomic uint32_t port;     /* as bound: the real port where 0 was asked for */
+};
+
+struct listener_config {
+    struct bytes name;
+    struct address address;
+    uint32_t route_count;
+    const struct route *routes;
+    struct http_limits limits;
+    span_ns head_timeout;       /* from the first byte of a head to its last */
+    span_ns body_timeout;       /* from the head to the last byte of the body; MONO_NEVER: none */
+    span_ns idle_timeout;       /* a connection with no request under way */
+    uint32_t trusted_hops;      /* proxies in front whose X-Forwarded-For entries are believed */
+    bool via;                   /* add Via */
+    bool normalize_forwarded;   /* forward the normalised path; false: as the client sent it */
+    bool merge_slashes;
+    struct listener_state *state;
+};
+
+enum log_format { LOG_FORMAT_JSON, LOG_FORMAT_TEXT };
+
+struct access_log_config {
+    struct bytes to; /* "stdout", "off" or a path */
+    enum log_format format;
+};
+
+struct snapshot {
+    _Atomic uint32_t refs;
+    uint64_t version;
+    struct arena arena;
+    uint32_t listener_count;
+    const struct listener_config *listeners;
+    uint32_t cluster_count;
+    const struct cluster *clusters;
+    struct address admin; /* ADDRESS_NONE: off */
+    uint32_t workers;     /* 0: one a CPU */
+    struct access_log_config access_log;
+    struct bytes user;      /* empty: stay who we are */
+    uint64_t memory_limit;  /* 0: half of the memory */
+    span_ns drain_timeout;  /* from the first signal to the hard end */
+};
+
+/*
+ * Lets the snapshot's listeners and clusters have their run-time state (of |workers| workers). Called once by
+ * whoever starts the process, after the number of workers is known. False: no memory.
+ */
+bool snapshot_attach_state(struct snapshot *s, uint32_t workers);
+
+/* An empty one with a reference of the caller's, to be filled. NULL: no memory. */
+struct snapshot *snapshot_create(void);
+struct snapshot *snapshot_take(struct snapshot *s);
+/* The last reference frees it, drops its cluster states and frees its listener states. */
+void snapshot_drop(struct snapshot *s);
+
+/* What `run --to` and absent keys get. The one place for these numbers. */
+extern const struct circuit_limits default_limits;
+extern const struct outlier_config default_outlier;
+extern const struct http_limits default_http_limits;
+
+#define DEFAULT_ROUTE_TIMEOUT   (15 * NS_PER_S)
+#define DEFAULT_STREAM_IDLE     (300 * NS_PER_S)
+#define DEFAULT_CONNECT_TIMEOUT (5 * NS_PER_S)
+#define DEFAULT_UPSTREAM_IDLE   (60 * NS_PER_S)
+#define DEFAULT_HEAD_TIMEOUT    (10 * NS_PER_S)
+#define DEFAULT_BODY_TIMEOUT    (300 * NS_PER_S)
+#define DEFAULT_CLIENT_IDLE     (3600 * NS_PER_S)
+#define DEFAULT_DRAIN_TIMEOUT   (30 * NS_PER_S)
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Load balancing: which host gets the next attempt. A balancer is one file lb_<name>.c with a pick
+ * function and one row in the table of lb.c. Pure; one struct lb a worker and cluster.
+ */
+#ifndef POLICY_LB_H
+#define POLICY_LB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/rng.h"
+#include "policy/host.h"
+
+enum lb_kind { LB_ROUND_ROBIN, LB_RANDOM, LB_P2C, LB_KIND_COUNT };
+
+#define LB_NO_HOST    UINT32_MAX
+#define LB_TRIED_MAX  8
+
+/* Hosts this request was already tried on: avoided while there is another. */
+struct lb_tried {
+    uint32_t count;
+    uint32_t at[LB_TRIED_MAX];
+};
+
+struct lb {
+    enum lb_kind kind;
+    uint32_t *eligible; /* indices of healthy hosts, in order; room for all is the caller's */
+    uint32_t eligible_count;
+    uint32_t epoch; /* of the host set when |eligible| was made */
+    uint32_t cursor;
+    bool made;
+};
+
+/* "round_robin", "random", "p2c" (also "two_choices"): as written in the configuration. */
+bool lb_kind_parse(struct bytes name, enum lb_kind *out);
+const char *lb_kind_text(enum lb_kind kind);
+
+/* |room| holds as many indices as the set has hosts, and outlives |lb|. */
+void lb_init(struct lb *lb, enum lb_kind kind, uint32_t *room);
+
+/*
+ * Index of the host to use; a healthy one, not in |tried| (may be NULL) while there is such a one,
+ * else any healthy one. LB_NO_HOST: none is healthy. Ejection shows at the very next pick.
+ */
+uint32_t lb_pick(struct lb *lb, struct host_set *hosts, const struct lb_tried *tried,
+                 struct rng *rng);
+
+/* The same, but LB_NO_HOST rather than a host already tried. */
+uint32_t lb_pick_other(struct lb *lb, struct host_set *hosts, const struct lb_tried *tried,
+                       struct rng *rng);
+
+#endif

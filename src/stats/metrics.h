@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All metrics, said once. Each list gives the enum, the names (Envoy's) and the help text. A cell
+ * has one writer (its worker); a reader adds up over the workers.
+ */
+#ifndef STATS_METRICS_H
+#define STATS_METRICS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "stats/histogram.h"
+
+enum metric_kind { METRIC_COUNTER, METRIC_GAUGE };
+
+struct metric_info {
+    const char *name;
+    enum metric_kind kind;
+    const char *help;
+};
+
+/* cluster.<name>.<metric>; written by workers */
+#define CLUSTER_METRICS(X)                                                                         \
+    X(upstream_cx_total, COUNTER, "upstream connections opened")                                   \
+    X(upstream_cx_http1_total, COUNTER, "upstream HTTP/1.1 connections opened")                    \
+    X(upstream_cx_active, GAUGE, "upstream connections open")                                      \
+    X(upstream_cx_connect_fail, COUNTER, "upstream connects that failed")                          \
+    X(upstream_cx_connect_timeout, COUNTER, "upstream connects that took too long")                \
+    X(upstream_cx_overflow, COUNTER, "times maxConnections made a request wait")                   \
+    X(upstream_cx_none_healthy, COUNTER, "requests for which no host was healthy")                 \
+    X(upstream_cx_protocol_error, COUNTER, "upstream answers that were no HTTP")                   \
+    X(upstream_cx_idle_timeout, COUNTER, "upstream connections closed for being idle")             \
+    X(upstream_cx_max_requests, COUNTER, "upstream connections closed at their request limit")     \
+    X(upstream_cx_close_notify, COUNTER, "upstream answers that said connection: close")           \
+    X(upstream_cx_destroy, COUNTER, "upstream connections closed")                                 \
+    X(upstream_cx_destroy_local, COUNTER, "upstream connections closed by the proxy")              \
+    X(upstream_cx_destroy_remote, COUNTER, "upstream connections closed by the host")              \
+    X(upstream_cx_destroy_with_active_rq, COUNTER, "upstream connections closed under a request")  \
+    X(upstream_cx_destroy_local_with_active_rq, COUNTER, "the same, by the proxy")                 \
+    X(upstream_cx_destroy_remote_with_active_rq, COUNTER, "the same, by the host")                 \
+    X(upstream_cx_rx_bytes_total, COUNTER, "bytes received from hosts")                            \
+    X(upstream_cx_tx_bytes_total, COUNTER, "bytes sent to hosts")                                  \
+    X(upstream_rq_total, COUNTER, "attempts that got a connection")                                \
+    X(upstream_rq_active, GAUGE, "attempts on connections")                                        \
+    X(upstream_rq_pending_total, COUNTER, "attempts that waited for a connection")                 \
+    X(upstream_rq_pending_active, GAUGE, "attempts waiting for a connection")                      \
+    X(upstream_rq_pending_overflow, COUNTER, "requests refused by maxPendingRequests")             \
+    X(upstream_rq_active_overflow, COUNTER, "requests refused by maxRequests")                     \
+    X(upstream_rq_pending_failure_eject, COUNTER, "waiting attempts whose connect failed")         \
+    X(upstream_rq_cancelled, COUNTER, "attempts given up before they got a connection")            \
+    X(upstream_rq_timeout, COUNTER, "attempts ended by the route timeout")                         \
+    X(upstream_rq_per_try_timeout, COUNTER, "attempts ended by the per-try timeout")               \
+    X(upstream_rq_rx_reset, COUNTER, "attempts broken by the host")                                \
+    X(upstream_rq_tx_reset, COUNTER, "attempts broken off by the proxy")                           \
+    X(upstream_rq_retry, COUNTER, "retries sent")                                                  \
+    X(upstream_rq_completed, COUNTER, "requests answered, by the host or locally")                 \
+    X(upstream_rq_1xx, COUNTER, "interim answers")                                                 \
+    X(upstream_rq_2xx, COUNTER, "final answers 2xx")                                               \
+    X(upstream_rq_3xx, COUNTER, "final answers 3xx")                                               \
+    X(upstream_rq_4xx, COUNTER, "final answers 4xx")                                               \
+    X(upstream_rq_5xx, COUNTER, "final answers 5xx")                                               \
+    X(upstream_flow_control_paused_reading_total, COUNTER, "times reading from a host was paused") \
+    X(upstream_flow_control_resumed_reading_total, COUNTER, "times it was resumed")                \
+    X(connect_failover, COUNTER, "firebreak: requests moved to another host after a failed connect") \
+    X(reuse_resend, COUNTER, "firebreak: requests sent again after a reused connection had died")
+
+/* per endpoint, shown in /clusters; written by workers */
+#define ENDPOINT_METRICS(X)                                                                        \
+    X(cx_active, GAUGE, "connections open")                                                        \
+    X(cx_connect_fail, COUNTER, "connects that failed")                                            \
+    X(cx_total, COUNTER, "connections opened")                                                     \
+    X(rq_active, GAUGE, "attempts under way")                                                      \
+    X(rq_error, COUNTER, "attempts that failed or were answered 5xx")                              \
+    X(rq_pending_active, GAUGE, "attempts waiting for a connection to it")                         \
+    X(rq_success, COUNTER, "attempts answered below 500")                                          \
+    X(rq_timeout, COUNTER, "attempts that timed out")                                              \
+    X(rq_total, COUNTER, "attempts")
+
+/* cluster.<name>.outlier_detection.<metric>; written by the control thread */
+#define OUTLIER_METRICS(X)                                                                         \
+    X(ejections_active, GAUGE, "hosts ejected now")                                                \
+    X(ejections_enforced_total, COUNTER, "ejections carried out")                                  \
+    X(ejections_overflow, COUNTER, "ejections refused by a guard")                                 \
+    X(ejections_detected_consecutive_5xx, COUNTER, "runs of 5xx seen")                             \
+    X(ejections_enforced_consecutive_5xx, COUNTER, "ejections for runs of 5xx")                    \
+    X(ejections_detected_consecutive_gateway_failure, COUNTER, "runs of 502/503/504 seen")         \
+    X(ejections_enforced_consecutive_gateway_failure, COUNTER, "ejections for them")               \
+    X(ejections_detected_consecutive_local_origin_failure, COUNTER, "runs of local failures seen") \
+    X(ejections_enforced_consecutive_local_origin_failure, COUNTER, "ejections for them")          \
+    X(ejections_total, COUNTER, "deprecated: attempts to eject for consecutive 5xx")               \
+    X(ejections_consecutive_5xx, COUNTER, "deprecated: runs of 5xx seen")
+
+/* http.<listener>.<metric>; written by workers */
+#define HTTP_METRICS(X)                                                                            \
+    X(downstream_cx_total, COUNTER, "client connections accepted")                                 \
+    X(downstream_cx_http1_total, COUNTER, "client connections speaking HTTP/1")                    \
+    X(downstream_cx_active, GAUGE, "client connections open")                                      \
+    X(downstream_cx_http1_active, GAUGE, "client connections speaking HTTP/1 open")                \
+    X(downstream_cx_upgrades_total, COUNTER, "connections turned into tunnels")                    \
+    X(downstream_cx_upgrades_active, GAUGE, "tunnels open")                                        \
+    X(downstream_cx_destroy, COUNTER, "client connections closed")                                 \
+    X(downstream_cx_destroy_local, COUNTER, "closed by the proxy")                                 \
+    X(downstream_cx_destroy_remote, COUNTER, "closed by the client")                               \
+    X(downstream_cx_destroy_active_rq, COUNTER, "closed under a request")                          \
+    X(downstream_cx_destroy_local_active_rq, COUNTER, "the same, by the proxy")                    \
+    X(downstream_cx_destroy_remote_active_rq, COUNTER, "the same, by the client")                  \
+    X(downstream_cx_rx_bytes_total, COUNTER, "bytes received from clients")                        \
+    X(downstream_cx_tx_bytes_total, COUNTER, "bytes sent to clients")                              \
+    X(downstream_cx_drain_close, COUNTER, "connections closed because of draining")                \
+    X(downstream_cx_idle_timeout, COUNTER, "connections closed for being idle")                    \
+    X(downstream_cx_overflow, COUNTER, "times accepting paused for want of descriptors")           \
+    X(downstream_cx_protocol_error, COUNTER, "connections with malformed requests")                \
+    X(downstream_rq_total, COUNTER, "requests")                                                    \
+    X(downstream_rq_http1_total, COUNTER, "requests over HTTP/1")                                  \
+    X(downstream_rq_active, GAUGE, "requests under way")                                           \
+    X(downstream_rq_completed, COUNTER, "requests answered")                                       \
+    X(downstream_rq_1xx, COUNTER, "interim answers sent")                                          \
+    X(downstream_rq_2xx, COUNTER, "answers 2xx")                                                   \
+    X(downstream_rq_3xx, COUNTER, "answers 3xx")                                                   \
+    X(downstream_rq_4xx, COUNTER, "answers 4xx")                                                   \
+    X(downstream_rq_5xx, COUNTER, "answers 5xx")                                                   \
+    X(downstream_rq_rx_reset, COUNTER, "requests the client broke off")                            \
+    X(downstream_rq_timeout, COUNTER, "requests whose body took too long")                         \
+    X(downstream_rq_header_timeout, COUNTER, "requests whose head took too long")                  \
+    X(downstream_rq_idle_timeout, COUNTER, "requests on which nothing moved for too long")         \
+    X(downstream_rq_too_large, COUNTER, "requests larger than allowed")                            \
+    X(downstream_rq_response_before_rq_complete, COUNTER, "answers before the request was whole")  \
+    X(no_route, COUNTER, "requests for which there was no route")                                  \
+    X(no_cluster, COUNTER, "requests whose route names an unknown cluster")                        \
+    X(rq_total, COUNTER, "requests routed")                                                        \
+    X(rq_overload_refused, COUNTER, "firebreak: requests refused by the bound on the process")
+
+/* firebreak worker <n>; written by that worker */
+#define WORKER_METRICS(X)                                                                          \
+    X(turns, COUNTER, "turns of the loop")                                                         \
+    X(heap_allocations, COUNTER, "heap allocations of the data plane")                             \
+    X(records_dropped, COUNTER, "access log records dropped")                                      \
+    X(accept_paused, COUNTER, "times accepting paused for want of descriptors or memory")
+
+#define X(name, kind, help) CLUSTER_##name,
+enum cluster_metric { CLUSTER_METRICS(X) CLUSTER_METRIC_COUNT };
+#undef X
+#define X(name, kind, help) ENDPOINT_##name,
+enum endpoint_metric { ENDPOINT_METRICS(X) ENDPOINT_METRIC_COUNT };
+#undef X
+#define X(name, kind, help) OUTLIER_STAT_##name,
+enum outlier_metric { OUTLIER_METRICS(X) OUTLIER_METRIC_COUNT };
+#undef X
+#define X(name, kind, help) HTTP_##name,
+enum http_metric { HTTP_METRICS(X) HTTP_METRIC_COUNT };
+#undef X
+#define X(name, kind, help) WORKER_##name,
+enum worker_metric { WORKER_METRICS(X) WORKER_METRIC_COUNT };
+#undef X
+
+extern const struct metric_info cluster_metric_info[CLUSTER_METRIC_COUNT];
+extern const struct metric_info endpoint_metric_info[ENDPOINT_METRIC_COUNT];
+extern const struct metric_info outlier_metric_info[OUTLIER_METRIC_COUNT];
+extern const struct metric_info http_metric_info[HTTP_METRIC_COUNT];
+extern const struct metric_info worker_metric_info[WORKER_METRIC_COUNT];
+
+/* Status codes seen, each with its count: a small table, filled as codes appear. */
+#define STATUS_SLOTS 32
+
+struct status_cells {
+    _Atomic uint32_t code[STATUS_SLOTS]; /* 0: free */
+    _Atomic uint64_t count[STATUS_SLOTS];
+};
+
+/* By the owner. Codes beyond the table's room are not counted one by one (their class is). */
+void status_cells_add(struct status_cells *s, uint32_t code);
+
+/* One worker's share of a cluster, an endpoint, a listener, and of the process. */
+struct cluster_cells {
+    _Alignas(64) _Atomic uint64_t at[CLUSTER_METRIC_COUNT];
+    struct status_cells statuses;
+    struct histogram rq_time;    /* upstream_rq_time: end of request to end of response */
+    struct histogram connect_ms; /* upstream_cx_connect_ms */
+};
+
+struct endpoint_cells {
+    _Alignas(64) _Atomic uint64_t at[ENDPOINT_METRIC_COUNT];
+};
+
+struct http_cells {
+    _Alignas(64) _Atomic uint64_t at[HTTP_METRIC_COUNT];
+    struct histogram rq_time; /* downstream_rq_time */
+};
+
+struct worker_cells {
+    _Alignas(64) _Atomic uint64_t at[WORKER_METRIC_COUNT];
+};
+
+/* By the owner of the cell only; so a load and a store do, and readers see no torn value. */
+static inline void cell_add(_Atomic uint64_t *cell, uint64_t n)
+{
+    uint64_t old = atomic_load_explicit(cell, memory_order_relaxed);
+
+    atomic_store_explicit(cell, old + n, memory_order_relaxed);
+}
+
+/* Gauges go down; a worker's share may be "negative" in two's complement, the sum is not. */
+static inline void cell_sub(_Atomic uint64_t *cell, uint64_t n)
+{
+    uint64_t old = atomic_load_explicit(cell, memory_order_relaxed);
+
+    atomic_store_explicit(cell, old - n, memory_order_relaxed);
+}
+
+static inline uint64_t cell_read(const _Atomic uint64_t *cell)
+{
+    return atomic_load_explicit(cell, memory_order_relaxed);
+}
+
+#endif
