@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one place for the numbers that protect where nothing is configured: `run --to`, and a
+ * cluster of a file without the block in question. docs/configuration.md shows them; a test
+ * compares.
+ */
+#include "model/snapshot.h"
+
+/*
+ * Connections and requests have no limit of their own: the bound on the process (70 % of the
+ * descriptors, memoryLimit) is what stops them. Requests that wait for a connection are what piles
+ * up when upstream is slow to accept, so they have one: four times Envoy's 1024, because waiting
+ * is cheap here and a cold start with thousands of clients must not be refused.
+ */
+const struct circuit_limits default_limits = {
+    .max_connections = LIMIT_NONE,
+    .max_pending = 4096,
+    .max_requests = LIMIT_NONE,
+    .max_retries = 3,
+    .max_requests_per_connection = 0,
+};
+
+const struct outlier_config default_outlier = {
+    .consecutive_5xx = 5,
+    .consecutive_gateway = 0,
+    .consecutive_local_origin = 3,
+    .split = true,
+    .enabled = true,
+    .interval = 30 * NS_PER_S,
+    .base_ejection = 30 * NS_PER_S,
+    .max_ejection = 300 * NS_PER_S,
+    .jitter = 0,
+    .max_ejection_percent = 20,
+};
+
+const struct http_limits default_http_limits = {
+    .head_bytes = 64 * 1024,
+    .fields = 100,
+    .body_bytes = UINT64_MAX,
+    .buffer_bytes = 16 * 1024,
+};

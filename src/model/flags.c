@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Response flags as text. */
+#include "model/flags.h"
+
+void flags_write(struct text *t, uint32_t flags)
+{
+#define X(name, long_name) #name,
+    static const char *const names[FLAG_COUNT] = {RESPONSE_FLAGS(X)};
+#undef X
+    const char *before = "";
+
+    for (unsigned i = 0; i < FLAG_COUNT; i++) {
+        if ((flags & 1u << i) == 0)
+            continue;
+        text_str(t, before);
+        text_str(t, names[i]);
+        before = ",";
+    }
+    if (before[0] == '\0')
+        text_char(t, '-');
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a snapshot: made empty, given its run-time state, counted, freed whole. */
+#include "model/snapshot.h"
+
+#include "base/list.h"
+#include "base/memory.h"
+#include "model/block.h"
+
+#define FIRST_BLOCK 4096
+
+struct listener_block {
+    struct listener_state state;
+    void *raw;
+};
+
+static struct listener_block *lay_out_listener(struct block *b, uint32_t workers)
+{
+    struct listener_block *l = block_take(b, 1, sizeof(*l));
+    struct http_cells **cells = block_take(b, workers, sizeof(*cells));
+
+    if (b->base != NULL) {
+        l->raw = b->raw;
+        l->state.workers = workers;
+        l->state.cells = cells;
+    }
+    for (uint32_t w = 0; w < workers; w++) {
+        struct http_cells *own = block_take(b, 1, sizeof(*own));
+
+        if (b->base != NULL)
+            cells[w] = own;
+    }
+    return l;
+}
+
+static struct listener_state *listener_state_create(uint32_t workers)
+{
+    struct block b;
+
+    block_init(&b);
+    lay_out_listener(&b, workers);
+    if (!block_allocate(&b))
+        return NULL;
+    return &lay_out_listener(&b, workers)->state;
+}
+
+static void listener_state_free(struct listener_state *s)
+{
+    if (s != NULL)
+        memory_give(CONTAINER_OF(s, struct listener_block, state)->raw);
+}
+
+/* The arrays are ours and in our arena; const is what everybody else sees. */
+static struct listener_config *own_listeners(struct snapshot *s)
+{
+    return (struct listener_config *)(uintptr_t)s->listeners;
+}
+
+static struct cluster *own_clusters(struct snapshot *s)
+{
+    return (struct cluster *)(uintptr_t)s->clusters;
+}
+
+bool snapshot_attach_state(struct snapshot *s, uint32_t workers)
+{
+    for (uint32_t i = 0; i < s->listener_count; i++) {
+        struct listener_config *l = &own_listeners(s)[i];
+
+        if (l->state == NULL)
+            l->state = listener_state_create(workers);
+        if (l->state == NULL)
+            return false;
+    }
+    for (uint32_t i = 0; i < s->cluster_count; i++) {
+        struct cluster *c = &own_clusters(s)[i];
+
+        if (c->state == NULL)
+            c->state = cluster_state_create(c->endpoint_count, workers);
+        if (c->state == NULL)
+            return false;
+    }
+    return true;
+}
+
+struct snapshot *snapshot_create(void)
+{
+    struct snapshot *s = memory_take(sizeof(*s));
+
+    if (s == NULL)
+        return NULL;
+    atomic_init(&s->refs, 1);
+    arena_init(&s->arena, FIRST_BLOCK, SIZE_MAX);
+    return s;
+}
+
+struct snapshot *snapshot_take(struct snapshot *s)
+{
+    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+    return s;
+}
+
+void snapshot_drop(struct snapshot *s)
+{
+    if (s == NULL || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    for (uint32_t i = 0; i < s->listener_count; i++)
+        listener_state_free(s->listeners[i].state);
+    for (uint32_t i = 0; i < s->cluster_count; i++)
+        cluster_state_drop(s->clusters[i].state);
+    arena_release(&s->arena);
+    memory_give(s);
+}
