@@ -27,7 +27,8 @@ void json_string(struct json *j, const char *key, struct bytes value);
 void json_text(struct json *j, const char *key, const char *value); /* NULL: null */
 void json_u64(struct json *j, const char *key, uint64_t value);
 void json_i64(struct json *j, const char *key, int64_t value);
-void json_double(struct json *j, const char *key, double value, unsigned decimals);
+void json_double(struct json *j, const char *key, double value,
+                 unsigned decimals); /* not finite: null */
 void json_bool(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);
 

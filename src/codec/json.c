@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The JSON writer: see json.h. */
+#include "codec/json.h"
+
+#include <math.h>
+#include <stddef.h>
+
+#define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
+
+/* How a byte is written inside a string. */
+enum string_byte { PLAIN, ESCAPED, CONTROL, HIGH };
+
+static enum string_byte kind_of(uint8_t c)
+{
+    if (c >= 0x80)
+        return HIGH;
+    if (c == '"' || c == '\\' || c == '\n' || c == '\r' || c == '\t')
+        return ESCAPED;
+    return c < 0x20 || c == 0x7f ? CONTROL : PLAIN;
+}
+
+static bool is_tail(uint8_t c)
+{
+    return (c & 0xC0) == 0x80;
+}
+
+/* Smallest and largest second byte after |lead|: keeps out long forms, surrogates, past U+10FFFF.
+ */
+static bool second_fits(uint8_t lead, uint8_t second)
+{
+    uint8_t low = 0x80, high = 0xBF;
+
+    if (lead == 0xE0)
+        low = 0xA0;
+    else if (lead == 0xED)
+        high = 0x9F;
+    else if (lead == 0xF0)
+        low = 0x90;
+    else if (lead == 0xF4)
+        high = 0x8F;
+    return second >= low && second <= high;
+}
+
+static size_t length_by_lead(uint8_t lead)
+{
+    if (lead >= 0xC2 && lead <= 0xDF)
+        return 2;
+    if (lead >= 0xE0 && lead <= 0xEF)
+        return 3;
+    return lead >= 0xF0 && lead <= 0xF4 ? 4 : 0;
+}
+
+/* Length of the UTF-8 character of two bytes or more at the start of |b|; 0: it is none. */
+static size_t character_length(struct bytes b)
+{
+    size_t len = length_by_lead(b.data[0]);
+
+    if (len == 0 || len > b.len || !second_fits(b.data[0], b.data[1]))
+        return 0;
+    for (size_t i = 2; i < len; i++)
+        if (!is_tail(b.data[i]))
+            return 0;
+    return len;
+}
+
+/* Length of the run at the start of |b| that is written as it is. */
+static size_t plain_length(struct bytes b)
+{
+    size_t n = 0;
+
+    while (n < b.len) {
+        enum string_byte kind = kind_of(b.data[n]);
+        size_t step = kind == HIGH ? character_length(bytes_skip(b, n)) : kind == PLAIN;
+
+        if (step == 0)
+            break;
+        n += step;
+    }
+    return n;
+}
+
+static char escape_letter(uint8_t c)
+{
+    switch (c) {
+    case '\n':
+        return 'n';
+    case '\r':
+        return 'r';
+    case '\t':
+        return 't';
+    default:
+        return (char)c;
+    }
+}
+
+/* One byte that cannot stand in a string as it is. */
+static void put_special(struct text *t, uint8_t c)
+{
+    switch (kind_of(c)) {
+    case HIGH:
+        text_str(t, REPLACEMENT);
+        break;
+    case CONTROL:
+        text_str(t, "\\u00");
+        text_hex(t, c, 2);
+        break;
+    case ESCAPED:
+    case PLAIN:
+        text_char(t, '\\');
+        text_char(t, escape_letter(c));
+        break;
+    }
+}
+
+static void put_string(struct text *t, struct bytes value)
+{
+    text_char(t, '"');
+    while (value.len > 0) {
+        size_t plain = plain_length(value);
+
+        text_put(t, bytes_slice(value, 0, plain));
+        value = bytes_skip(value, plain);
+        if (value.len > 0) {
+            put_special(t, value.data[0]);
+            value = bytes_skip(value, 1);
+        }
+    }
+    text_char(t, '"');
+}
+
+/* What stands before a value: a comma, its key. */
+static void begin_value(struct json *j, const char *key)
+{
+    if (j->need_comma)
+        text_char(j->text, ',');
+    if (key != NULL) {
+        put_string(j->text, bytes_of(key));
+        text_char(j->text, ':');
+    }
+    j->need_comma = true;
+}
+
+static void open_nest(struct json *j, const char *key, char bracket)
+{
+    begin_value(j, key);
+    text_char(j->text, bracket);
+    j->need_comma = false;
+}
+
+static void close_nest(struct json *j, char bracket)
+{
+    text_char(j->text, bracket);
+    j->need_comma = true;
+}
+
+void json_init(struct json *j, struct text *text)
+{
+    *j = (struct json){.text = text};
+}
+
+void json_object(struct json *j, const char *key)
+{
+    open_nest(j, key, '{');
+}
+
+void json_object_end(struct json *j)
+{
+    close_nest(j, '}');
+}
+
+void json_array(struct json *j, const char *key)
+{
+    open_nest(j, key, '[');
+}
+
+void json_array_end(struct json *j)
+{
+    close_nest(j, ']');
+}
+
+void json_string(struct json *j, const char *key, struct bytes value)
+{
+    begin_value(j, key);
+    put_string(j->text, value);
+}
+
+void json_text(struct json *j, const char *key, const char *value)
+{
+    if (value == NULL)
+        json_null(j, key);
+    else
+        json_string(j, key, bytes_of(value));
+}
+
+void json_u64(struct json *j, const char *key, uint64_t value)
+{
+    begin_value(j, key);
+    text_u64(j->text, value);
+}
+
+void json_i64(struct json *j, const char *key, int64_t value)
+{
+    begin_value(j, key);
+    text_i64(j->text, value);
+}
+
+void json_double(struct json *j, const char *key, double value, unsigned decimals)
+{
+    if (!isfinite(value)) {
+        json_null(j, key);
+        return;
+    }
+    begin_value(j, key);
+    text_double(j->text, value, decimals);
+}
+
+void json_bool(struct json *j, const char *key, bool value)
+{
+    begin_value(j, key);
+    text_str(j->text, value ? "true" : "false");
+}
+
+void json_null(struct json *j, const char *key)
+{
+    begin_value(j, key);
+    text_str(j->text, "null");
+}
