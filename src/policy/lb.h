@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Load balancing: which host gets the next attempt. A balancer is one file lb_<name>.c with a pick
- * function and one row in the table of lb.c. Pure; one struct lb a worker and cluster.
+ * function and one row in lb_kinds.h. Pure; one struct lb a worker and cluster.
  */
 #ifndef POLICY_LB_H
 #define POLICY_LB_H
@@ -12,11 +12,14 @@
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "policy/host.h"
+#include "policy/lb_kinds.h"
 
-enum lb_kind { LB_ROUND_ROBIN, LB_RANDOM, LB_P2C, LB_KIND_COUNT };
+#define X(constant, name, alias) LB_##constant,
+enum lb_kind { LB_KINDS(X) LB_KIND_COUNT };
+#undef X
 
-#define LB_NO_HOST    UINT32_MAX
-#define LB_TRIED_MAX  8
+#define LB_NO_HOST   UINT32_MAX
+#define LB_TRIED_MAX 8
 
 /* Hosts this request was already tried on: avoided while there is another. */
 struct lb_tried {
@@ -28,8 +31,8 @@ struct lb {
     enum lb_kind kind;
     uint32_t *eligible; /* indices of healthy hosts, in order; room for all is the caller's */
     uint32_t eligible_count;
-    uint32_t epoch; /* of the host set when |eligible| was made */
-    uint32_t cursor;
+    uint32_t epoch;  /* of the host set when |eligible| was made */
+    uint32_t cursor; /* round robin: whose turn it is; the first turn is drawn */
     bool made;
 };
 

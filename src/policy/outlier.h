@@ -8,7 +8,9 @@
  * law 1 (cap, few healthy hosts, last host) and says for how long; its sweep says who comes back.
  *
  * Source: Envoy's outlier detection (reference/envoy-semantics.md 1.3, 1.5 to 1.7) with the cap of
- * DESIGN.md law 1. Pure: no clock, no I/O, no allocation.
+ * DESIGN.md law 1, and one difference in split mode: a connect that works does not end the run of
+ * local failures, only an answer does. So a host that accepts and never answers does not escape.
+ * Pure: no clock, no I/O, no allocation.
  */
 #ifndef POLICY_OUTLIER_H
 #define POLICY_OUTLIER_H
@@ -21,16 +23,17 @@
 #include "base/units.h"
 
 struct outlier_config {
-    uint32_t consecutive_5xx;     /* 0: off */
-    uint32_t consecutive_gateway; /* 502, 503, 504; 0: off */
+    uint32_t consecutive_5xx;          /* 0: off */
+    uint32_t consecutive_gateway;      /* 502, 503, 504; 0: off */
     uint32_t consecutive_local_origin; /* 0: off; only counts with |split| */
-    bool split;                   /* local-origin failures apart from answers; else as 503 and 504 */
-    bool enabled;                 /* false: nothing is learnt, nobody is ejected */
-    span_ns interval;             /* of the sweep */
+    bool split;       /* local-origin failures apart from answers; else as 503 and 504 */
+    bool enabled;     /* false: nothing is learnt, nobody is ejected */
+    span_ns interval; /* of the sweep */
     span_ns base_ejection;
-    span_ns max_ejection;         /* the time never grows beyond max(this, base) */
-    span_ns jitter;               /* added, 0 .. jitter, outside the maximum */
-    uint32_t max_ejection_percent; /* 0: observe only; a set of 2 or more may always lose one otherwise */
+    span_ns max_ejection;          /* the time never grows beyond max(this, base) */
+    span_ns jitter;                /* added, 0 .. jitter, outside the maximum */
+    uint32_t max_ejection_percent; /* 0: observe only; a set of 2 or more may always lose one
+                                      otherwise */
 };
 
 enum outlier_trigger {
@@ -58,11 +61,11 @@ struct outlier_runs {
     _Atomic uint32_t run_5xx;
     _Atomic uint32_t run_gateway;
     _Atomic uint32_t run_local;
-    _Atomic uint32_t without_success;  /* attempts since the last success (status < 500) */
-    _Atomic uint32_t refused;          /* connect failures since the last connect that worked */
-    _Atomic uint64_t failing_since;    /* mono_ns of the first attempt of |without_success| */
-    _Atomic uint64_t refused_since;    /* mono_ns of the first of |refused| */
-    _Atomic uint64_t last_success;     /* mono_ns; 0: never */
+    _Atomic uint32_t without_success; /* attempts since the last success (status < 500) */
+    _Atomic uint32_t refused;       /* connect failures since a connect worked or an answer came */
+    _Atomic uint64_t failing_since; /* mono_ns of the first of |without_success|; or MONO_NEVER */
+    _Atomic uint64_t refused_since; /* mono_ns of the first of |refused|; or MONO_NEVER */
+    _Atomic uint64_t last_success;  /* mono_ns; 0: never */
 };
 
 void outlier_runs_init(struct outlier_runs *r);
@@ -70,19 +73,37 @@ void outlier_runs_init(struct outlier_runs *r);
 /* Several triggers of one report, as bits 1 << enum outlier_trigger. The caller tells the judge. */
 typedef uint32_t outlier_triggers;
 
-/* Any worker. |status| only for OUTLIER_ANSWERED. */
+/*
+ * Any worker. |status| only for OUTLIER_ANSWERED. A trigger is said once a full run; where the
+ * caller cannot pass it on (mailbox full) it calls outlier_runs_restart, so that the next full run
+ * says it.
+ */
 outlier_triggers outlier_learn(struct outlier_runs *r, const struct outlier_config *c,
                                enum outlier_report report, uint32_t status, mono_ns now);
 
-/* The run of |t| begins anew: called by the judge after it considered a trigger, whatever it said. */
+/* The run of |t| begins anew: called after the judge considered a trigger, whatever it said. */
 void outlier_runs_restart(struct outlier_runs *r, enum outlier_trigger t);
+
+/*
+ * Law 1, fewer than four healthy hosts: one of them may go, if none that went by this rule is still
+ * out, and there is total evidence: no success in 20 attempts and 5 s, or every connect refused in
+ * 5 attempts and 1 s. And while peers are fine: at least one other healthy host had a success in
+ * the last 10 s and has no total evidence against itself.
+ */
+#define OUTLIER_FEW_HEALTHY      4
+#define OUTLIER_FAILING_ATTEMPTS 20
+#define OUTLIER_FAILING_SPAN     (5 * NS_PER_S)
+#define OUTLIER_REFUSED_ATTEMPTS 5
+#define OUTLIER_REFUSED_SPAN     (1 * NS_PER_S)
+#define OUTLIER_PEER_FINE_SPAN   (10 * NS_PER_S)
 
 /* Why a trigger did not lead to an ejection. */
 enum outlier_guard {
-    OUTLIER_GUARD_NONE,        /* it did */
+    OUTLIER_GUARD_NONE, /* it did */
     OUTLIER_GUARD_ALREADY_OUT,
     OUTLIER_GUARD_CAP,         /* more hosts out than max_ejection_percent allows */
-    OUTLIER_GUARD_FEW_HEALTHY, /* fewer than four healthy, and no total evidence or one is out already */
+    OUTLIER_GUARD_FEW_HEALTHY, /* fewer than four healthy, and no total evidence or one is out
+                                  already */
     OUTLIER_GUARD_LAST_HOST,
     OUTLIER_GUARD_COUNT
 };
@@ -117,9 +138,10 @@ struct outlier {
 void outlier_init(struct outlier *o, struct outlier_host *hosts, uint32_t count);
 
 /*
- * Weighs one trigger against host |index|. |runs| is an array of pointers to all hosts' evidence, for
- * "total evidence" and "while peers are fine". Where the verdict is to eject, the host is marked
- * out here; the caller does the deed (health, counters, log).
+ * Weighs one trigger against host |index|. The caller restarts the run of that trigger. |runs| is
+ * an array of pointers to all hosts' evidence, for "total evidence" and "while peers are fine".
+ * Where the verdict is to eject, the host is marked out here; the caller does the deed (health,
+ * counters, log).
  */
 struct outlier_verdict outlier_consider(struct outlier *o, const struct outlier_config *c,
                                         struct outlier_runs *const *runs, uint32_t index,
@@ -128,7 +150,12 @@ struct outlier_verdict outlier_consider(struct outlier *o, const struct outlier_
 /*
  * The sweep, once an interval. Marks hosts whose time is over as in again (runs restarted) and
  * writes their indices to |returned| (room for |count|); decays multipliers of hosts that had no
- * trouble for an interval. Returns how many came back.
+ * trouble for an interval. Returns how many came back. Where detection is off, all come back.
+ *
+ * It ejects nobody: a host that keeps failing triggers again with each full run, and total evidence
+ * is weighed anew each time. Against a host that went on total evidence that evidence goes on until
+ * it has a success, so that it goes again at its first full run; any other is judged from the
+ * beginning.
  */
 uint32_t outlier_sweep(struct outlier *o, const struct outlier_config *c,
                        struct outlier_runs *const *runs, uint32_t *returned, mono_ns now);

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all balancers share: the list of healthy hosts, made anew only when the health of some host
+ * has changed, so that a pick costs the same with three hosts and with a thousand; and leaving out
+ * the hosts a request was already tried on.
+ */
+#include "policy/lb.h"
+
+#include <assert.h>
+
+#include "policy/lb_choice.h"
+
+struct lb_row {
+    const char *name;
+    const char *alias;
+    uint32_t (*pick)(struct lb *lb, const struct lb_choice *from, struct rng *rng);
+};
+
+#define X(constant, name_, alias_)                                                                 \
+    [LB_##constant] = {.name = #name_, .alias = alias_, .pick = lb_##name_##_pick},
+static const struct lb_row rows[LB_KIND_COUNT] = {LB_KINDS(X)};
+#undef X
+
+bool lb_kind_parse(struct bytes name, enum lb_kind *out)
+{
+    for (uint32_t i = 0; name.len > 0 && i < LB_KIND_COUNT; i++) {
+        if (bytes_equal(name, bytes_of(rows[i].name)) ||
+            bytes_equal(name, bytes_of(rows[i].alias))) {
+            *out = (enum lb_kind)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *lb_kind_text(enum lb_kind kind)
+{
+    assert(kind < LB_KIND_COUNT);
+    return rows[kind].name;
+}
+
+void lb_init(struct lb *lb, enum lb_kind kind, uint32_t *room)
+{
+    assert(kind < LB_KIND_COUNT);
+    *lb = (struct lb){.kind = kind, .eligible = room};
+}
+
+/* Position of the first eligible host with an index not below |host|. */
+static uint32_t lower_bound(const struct lb *lb, uint32_t host)
+{
+    uint32_t low = 0, high = lb->eligible_count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (lb->eligible[middle] < host)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void collect_healthy(struct lb *lb, const struct host_set *hosts)
+{
+    lb->eligible_count = 0;
+    for (uint32_t i = 0; i < hosts->count; i++) {
+        if (host_health(&hosts->at[i]) == HOST_HEALTHY)
+            lb->eligible[lb->eligible_count++] = i;
+    }
+}
+
+/*
+ * The host whose turn it is; the first one is drawn, so that not all workers begin with the same.
+ * While nobody is healthy the cursor keeps the host instead of a position.
+ */
+static uint32_t whose_turn(const struct lb *lb, const struct host_set *hosts, struct rng *rng)
+{
+    if (!lb->made)
+        return hosts->count == 0 ? 0 : rng_below(rng, hosts->count);
+    return lb->eligible_count == 0 ? lb->cursor : lb->eligible[lb->cursor];
+}
+
+/* The host whose turn it was keeps it, or the next one that is left has it. */
+static void remake(struct lb *lb, const struct host_set *hosts, struct rng *rng)
+{
+    uint32_t turn = whose_turn(lb, hosts, rng);
+
+    collect_healthy(lb, hosts);
+    lb->cursor = lb->eligible_count == 0 ? turn : lower_bound(lb, turn) % lb->eligible_count;
+    lb->made = true;
+}
+
+/* The epoch is read before the healths: a change in between only makes the list once more. */
+static void refresh(struct lb *lb, const struct host_set *hosts, struct rng *rng)
+{
+    uint32_t epoch = atomic_load_explicit(&hosts->epoch, memory_order_acquire);
+
+    if (lb->made && lb->epoch == epoch)
+        return;
+    remake(lb, hosts, rng);
+    lb->epoch = epoch;
+}
+
+/* Puts |position| into the ascending list; one that is there already is not put twice. */
+static void leave_out(struct lb_choice *c, uint32_t position)
+{
+    uint32_t at = c->skip_count;
+
+    for (uint32_t i = 0; i < c->skip_count; i++) {
+        if (c->skip[i] == position)
+            return;
+    }
+    for (; at > 0 && c->skip[at - 1] > position; at--)
+        c->skip[at] = c->skip[at - 1];
+    c->skip[at] = position;
+    c->skip_count++;
+    c->count--;
+}
+
+static void leave_out_tried(struct lb_choice *c, const struct lb *lb, const struct lb_tried *tried)
+{
+    uint32_t count = tried->count < LB_TRIED_MAX ? tried->count : LB_TRIED_MAX;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t position = lower_bound(lb, tried->at[i]);
+
+        if (position < lb->eligible_count && lb->eligible[position] == tried->at[i])
+            leave_out(c, position);
+    }
+}
+
+static struct lb_choice all_eligible(const struct lb *lb, const struct host_set *hosts)
+{
+    return (struct lb_choice){
+        .hosts = hosts, .eligible = lb->eligible, .count = lb->eligible_count};
+}
+
+uint32_t lb_pick_other(struct lb *lb, struct host_set *hosts, const struct lb_tried *tried,
+                       struct rng *rng)
+{
+    struct lb_choice from;
+
+    refresh(lb, hosts, rng);
+    from = all_eligible(lb, hosts);
+    if (tried != NULL)
+        leave_out_tried(&from, lb, tried);
+    return from.count == 0 ? LB_NO_HOST : rows[lb->kind].pick(lb, &from, rng);
+}
+
+uint32_t lb_pick(struct lb *lb, struct host_set *hosts, const struct lb_tried *tried,
+                 struct rng *rng)
+{
+    uint32_t host = lb_pick_other(lb, hosts, tried, rng);
+
+    return host != LB_NO_HOST || tried == NULL ? host : lb_pick_other(lb, hosts, NULL, rng);
+}
