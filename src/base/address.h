@@ -23,7 +23,10 @@ struct address {
 /* "127.0.0.1:80", "[::1]:80". Numeric only; false for names and for anything else. */
 bool address_parse(struct bytes text, struct address *out);
 
-/* Splits "name:80" or "[::1]:80" or "127.0.0.1:80" into host (without brackets) and port. */
+/*
+ * Splits "name:80" or "[::1]:80" or "127.0.0.1:80" into host (without brackets) and port. False for
+ * anything else, "::1:80" included; a name is checked for visible ASCII only.
+ */
 bool address_split(struct bytes text, struct bytes *host, uint16_t *port);
 
 /* Numeric IP without port: "127.0.0.1", "::1" (RFC 5952 form when written). */
@@ -36,6 +39,7 @@ void address_write(struct text *t, const struct address *a);
 void address_write_ip(struct text *t, const struct address *a);
 
 bool address_equal(const struct address *a, const struct address *b);
+/* 127.0.0.0/8, also as mapped into IPv6, ::1, and every unix socket. */
 bool address_is_loopback(const struct address *a);
 
 #endif

@@ -16,7 +16,7 @@ struct list {
 
 /* The object of |type| whose |member| is at |pointer|. */
 #define CONTAINER_OF(pointer, type, member)                                                        \
-    ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
+    ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
 static inline void list_init(struct list *l)
 {

@@ -27,7 +27,8 @@ void text_char(struct text *t, char c);
 void text_u64(struct text *t, uint64_t v);
 void text_i64(struct text *t, int64_t v);
 
-/* |value| with |decimals| (0 to 9) places, rounded half away from zero. "nan", "inf", "-inf". */
+/* |value| with |decimals| (0 to 9) places, exactly rounded, half away from zero; what rounds to
+ * zero has no sign. "nan", "inf", "-inf". */
 void text_double(struct text *t, double value, unsigned decimals);
 
 /* Lower-case hex, |digits| of them (the lowest ones of |v|). */
@@ -46,12 +47,12 @@ char *text_end(struct text *t);
 bool text_parse_duration(struct bytes b, uint64_t *ns);
 void text_duration(struct text *t, uint64_t ns);
 
-/* "64KiB", "1MiB", "2GiB", "65536": bytes. */
+/* "64KiB", "1.5MiB", "2GiB", "1TiB", "512Mi" (as Kubernetes writes it), "10B", "65536": bytes. */
 bool text_parse_size(struct bytes b, uint64_t *size);
 
 /*
- * Edit distance (Levenshtein with transposition of neighbours), for "did you mean"; at most |limit| + 1
- * is returned. Words of over 64 bytes: |limit| + 1.
+ * Edit distance (Levenshtein with transposition of neighbours), for "did you mean"; at most |limit|
+ * + 1 is returned. Words of over 64 bytes: |limit| + 1.
  */
 unsigned text_distance(struct bytes a, struct bytes b, unsigned limit);
 

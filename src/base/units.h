@@ -7,7 +7,8 @@
 
 typedef uint64_t mono_ns; /* an instant: nanoseconds on the monotonic clock */
 typedef uint64_t span_ns; /* a length of time */
-typedef uint64_t wall_ns; /* nanoseconds since 1970-01-01 UTC; only to be shown, never computed with */
+typedef uint64_t
+    wall_ns; /* nanoseconds since 1970-01-01 UTC; only to be shown, never computed with */
 
 #define NS_PER_US UINT64_C(1000)
 #define NS_PER_MS UINT64_C(1000000)

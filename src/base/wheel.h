@@ -25,16 +25,18 @@ typedef void (*timer_fire)(struct timer *t, mono_ns now);
 /* Embed by value; timer_init once. */
 struct timer {
     struct list link; /* of its slot; to itself while not armed */
-    mono_ns at;
+    mono_ns at;       /* MONO_NEVER while not armed */
     timer_fire fire;
     uint8_t level;
     uint8_t slot;
 };
 
 struct wheel {
-    uint64_t tick;                  /* the tick up to which all has fired */
+    uint64_t tick;                   /* the tick up to which all has fired */
     uint64_t occupied[WHEEL_LEVELS]; /* a bit a slot: not empty */
     struct list slots[WHEEL_LEVELS][WHEEL_SLOTS];
+    struct list due; /* armed for the past: fire at the next run */
+    struct list far; /* beyond the top level, about 12 days: looked at again when that turns over */
     uint64_t armed;
 };
 
