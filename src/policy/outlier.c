@@ -106,7 +106,7 @@ static outlier_triggers learn_answer(struct outlier_runs *r, const struct outlie
         count_since(&r->without_success, &r->failing_since, now);
         return feed_5xx(r, c, status);
     }
-    atomic_store_explicit(&r->last_success, now == 0 ? 1 : now, memory_order_release);
+    atomic_store_explicit(&r->last_success, now, memory_order_release);
     clear_since(&r->without_success, &r->failing_since);
     clear(&r->run_gateway);
     clear(&r->run_5xx);
@@ -170,38 +170,52 @@ void outlier_init(struct outlier *o, struct outlier_host *hosts, uint32_t count)
     *o = (struct outlier){.hosts = hosts, .count = count};
 }
 
-/* At least |attempts| of |count|, all since at least |span| and since the last success. */
-static bool lasts(const struct outlier_runs *r, const _Atomic uint32_t *count,
-                  const _Atomic uint64_t *since, uint32_t attempts, span_ns span, mono_ns now)
+/* Since when |count| has been growing, where it is |attempts| or more; else MONO_NEVER. */
+static mono_ns lasting_since(const struct outlier_runs *r, const _Atomic uint32_t *count,
+                             const _Atomic uint64_t *since, uint32_t attempts)
 {
     uint32_t n = atomic_load_explicit(count, memory_order_acquire);
     mono_ns from = atomic_load_explicit(since, memory_order_acquire);
     mono_ns success = atomic_load_explicit(&r->last_success, memory_order_relaxed);
 
-    return n >= attempts && mono_since(from > success ? from : success, now) >= span;
+    if (n < attempts)
+        return MONO_NEVER;
+    return from > success ? from : success;
 }
 
-static bool total_evidence(const struct outlier_runs *r, mono_ns now)
+/* Since when there has been total evidence against a host; MONO_NEVER: there is none. */
+static mono_ns total_evidence(const struct outlier_runs *r, mono_ns now)
 {
-    return lasts(r, &r->without_success, &r->failing_since, OUTLIER_FAILING_ATTEMPTS,
-                 OUTLIER_FAILING_SPAN, now) ||
-           lasts(r, &r->refused, &r->refused_since, OUTLIER_REFUSED_ATTEMPTS, OUTLIER_REFUSED_SPAN,
-                 now);
+    mono_ns failing =
+        lasting_since(r, &r->without_success, &r->failing_since, OUTLIER_FAILING_ATTEMPTS);
+    mono_ns refused = lasting_since(r, &r->refused, &r->refused_since, OUTLIER_REFUSED_ATTEMPTS);
+
+    if (mono_since(failing, now) >= OUTLIER_FAILING_SPAN)
+        return failing;
+    if (mono_since(refused, now) >= OUTLIER_REFUSED_SPAN)
+        return refused;
+    return MONO_NEVER;
 }
 
-static bool fine(const struct outlier_runs *r, mono_ns now)
+/* As a peer of a host that has been failing since |trouble|. */
+static bool fine(const struct outlier_runs *r, mono_ns trouble, mono_ns now)
 {
     mono_ns success = atomic_load_explicit(&r->last_success, memory_order_acquire);
 
-    return success != 0 && mono_since(success, now) <= OUTLIER_PEER_FINE_SPAN &&
-           !total_evidence(r, now);
+    return success > trouble && mono_since(success, now) <= OUTLIER_PEER_FINE_SPAN &&
+           total_evidence(r, now) == MONO_NEVER;
 }
 
-static bool a_peer_is_fine(const struct outlier *o, struct outlier_runs *const *runs,
-                           uint32_t index, mono_ns now)
+/* Total evidence, and not of what is common: some peer is fine meanwhile. */
+static bool alone_in_trouble(const struct outlier *o, struct outlier_runs *const *runs,
+                             uint32_t index, mono_ns now)
 {
+    mono_ns trouble = total_evidence(runs[index], now);
+
+    if (trouble == MONO_NEVER)
+        return false;
     for (uint32_t i = 0; i < o->count; i++) {
-        if (i != index && !o->hosts[i].ejected && fine(runs[i], now))
+        if (i != index && !o->hosts[i].ejected && fine(runs[i], trouble, now))
             return true;
     }
     return false;
@@ -240,8 +254,7 @@ static enum outlier_guard guard_of(const struct outlier *o, const struct outlier
         return OUTLIER_GUARD_LAST_HOST;
     if (o->ejected + 1 > allowed_out(o, c))
         return OUTLIER_GUARD_CAP;
-    if (few_healthy(o) && (one_is_out_by_few_rule(o) || !total_evidence(runs[index], now) ||
-                           !a_peer_is_fine(o, runs, index, now)))
+    if (few_healthy(o) && (one_is_out_by_few_rule(o) || !alone_in_trouble(o, runs, index, now)))
         return OUTLIER_GUARD_FEW_HEALTHY;
     return OUTLIER_GUARD_NONE;
 }

@@ -87,8 +87,8 @@ void outlier_runs_restart(struct outlier_runs *r, enum outlier_trigger t);
 /*
  * Law 1, fewer than four healthy hosts: one of them may go, if none that went by this rule is still
  * out, and there is total evidence: no success in 20 attempts and 5 s, or every connect refused in
- * 5 attempts and 1 s. And while peers are fine: at least one other healthy host had a success in
- * the last 10 s and has no total evidence against itself.
+ * 5 attempts and 1 s. And while peers are fine: at least one other healthy host had a success after
+ * this one began to fail, in the last 10 s, and has no total evidence against itself.
  */
 #define OUTLIER_FEW_HEALTHY      4
 #define OUTLIER_FAILING_ATTEMPTS 20
