@@ -9,12 +9,16 @@
  *    re-enters its owner.
  *  - |received| lends the bytes: they belong to the back end and are valid until the callback
  *    returns. The owner takes all of them (uses or copies); it may have asked to stop reading, then
- *    no further call follows until link_read_start. An idle link so holds no buffer at all.
+ *    no further call follows until link_read_start. An idle link so holds no buffer at all. At most
+ *    LINK_LOAN_MAX bytes are lent at once.
  *  - link_write takes what there is room for (to the kernel, or into the back end's own send
  *    buffer) and says how much. What was not taken stays the caller's; |writable| comes once when
  *    there is room again. A back end never keeps a pointer to the caller's bytes.
- *  - After |failed| only link_close and link_abort make sense. After close or abort no event comes any more, even one
- *    collected earlier in the same turn, and the link is gone for the owner.
+ *  - |failed| comes whether reading is on or not, but never before bytes that the peer sent ahead
+ * of the failure and that can still be received: while reading is stopped and such bytes wait, it
+ *    is held back until they were received.
+ *  - After |failed| only link_close and link_abort make sense. After close or abort no event comes
+ * any more, even one collected earlier in the same turn, and the link is gone for the owner.
  */
 #ifndef IO_LINK_H
 #define IO_LINK_H
@@ -31,11 +35,11 @@ struct link;
 
 /* A const table a kind of owner. Every entry is set. */
 struct link_events {
-    void (*opened)(void *owner);                       /* a connect succeeded; once, never for accepted links */
-    void (*received)(void *owner, struct bytes data);  /* len > 0 */
-    void (*ended)(void *owner);                        /* the peer's FIN: no more will be received */
-    void (*writable)(void *owner);                     /* room again after a write that was not taken whole */
-    void (*failed)(void *owner, int error);            /* an io_error: connect failed, or reset */
+    void (*opened)(void *owner); /* a connect succeeded; once, never for accepted links */
+    void (*received)(void *owner, struct bytes data); /* len > 0 */
+    void (*ended)(void *owner);                       /* the peer's FIN: no more will be received */
+    void (*writable)(void *owner);          /* room again after a write that was not taken whole */
+    void (*failed)(void *owner, int error); /* an io_error: connect failed, or reset */
 };
 
 /* What the kernel knows of the path (TCP_INFO). */
@@ -71,7 +75,9 @@ static inline void link_own(struct link *l, const struct link_events *events, vo
     l->owner = owner;
 }
 
-/* From now on |received|, |ended|. A link starts stopped. |failed| comes stopped or not. */
+#define LINK_LOAN_MAX 65536 /* most bytes in one |received| */
+
+/* From now on |received|, |ended|. A link starts stopped. */
 static inline void link_read_start(struct link *l)
 {
     l->ops->read_start(l);
@@ -100,7 +106,8 @@ static inline void link_shut(struct link *l)
     l->ops->shut(l);
 }
 
-/* Gives the link back: FIN, and the kernel delivers what was taken. Also ends a connect under way. */
+/* Gives the link back: FIN, and the kernel delivers what was taken. Also ends a connect under way.
+ */
 static inline void link_close(struct link *l)
 {
     l->ops->close(l, false);

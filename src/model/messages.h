@@ -4,17 +4,17 @@
 #define MODEL_MESSAGES_H
 
 enum message_kind {
-    /* worker to control: object struct cluster_state (no reference), index host, value triggers, at when */
+    /* worker to control: object struct cluster_state (no reference), index host, value triggers, at
+       when */
     MESSAGE_OUTLIER,
     /* worker to control: index worker; it has drained (or quit) and its loop is about to end */
     MESSAGE_WORKER_DONE,
-    /* control to worker: object struct snapshot, with a reference for the worker */
-    MESSAGE_SNAPSHOT,
     /* control to worker: stop listening, finish what is under way, be gone by |at| */
     MESSAGE_DRAIN,
     /* control to worker: end at once */
     MESSAGE_QUIT,
-    /* worker to worker: object struct cluster_state; give up an idle connection or try waiting requests */
+    /* worker to worker: object struct cluster_state; give up an idle connection or try waiting
+       requests */
     MESSAGE_SLOT
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A worker: one loop with its listeners, client connections and upstream pools. The daemon runs each
- * on a thread of its own; the simulator runs them all on one, in virtual time.
+ * A worker: one loop with its listeners, client connections and upstream pools. The daemon runs
+ * each on a thread of its own; the simulator runs them all on one, in virtual time.
  */
 #ifndef PROXY_WORKER_H
 #define PROXY_WORKER_H
@@ -25,15 +25,15 @@ struct worker_setup {
     uint32_t index;
     uint64_t seed;
     struct clock *clock;
-    struct poller *poller;         /* this worker's own */
-    struct mailbox *inbox;         /* this worker's own; posting to it wakes |poller| */
+    struct poller *poller; /* this worker's own */
+    struct mailbox *inbox; /* this worker's own; posting to it wakes |poller| */
     struct mailbox *control;
-    struct mailbox *const *peers;  /* inboxes of all workers, this one's included */
+    struct mailbox *const *peers; /* inboxes of all workers, this one's included */
     uint32_t peer_count;
     struct log *log;
-    struct record_sink *records;   /* may be NULL: no access log */
+    struct record_sink *records; /* may be NULL: no access log */
     struct process_state *process;
-    struct snapshot *snapshot;     /* with its state attached (snapshot_attach_state) */
+    struct snapshot *snapshot; /* with its state attached (snapshot_attach_state) */
 };
 
 /*

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exchange/cluster_rt.h"
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "policy/lb.h"
+#include "policy/limit.h"
+
+bool cluster_rt_init(struct cluster_rt *rt, const struct cluster *config, uint32_t worker,
+                     struct rng *rng)
+{
+    uint32_t hosts = config->endpoint_count;
+    struct lb *lb = memory_take(sizeof(*lb) + sizeof(uint32_t) * (hosts == 0 ? 1 : hosts));
+
+    if (lb == NULL)
+        return false;
+    lb_init(lb, config->lb, (uint32_t *)(void *)(lb + 1));
+    *rt = (struct cluster_rt){
+        .config = config,
+        .state = config->state,
+        .cells = config->state->cells[worker],
+        .endpoint_cells = config->state->endpoint_cells[worker],
+        .lb = lb,
+        .rng = rng,
+    };
+    return true;
+}
+
+void cluster_rt_release(struct cluster_rt *rt)
+{
+    memory_give(rt->lb);
+    rt->lb = NULL;
+}
+
+bool cluster_rt_open(struct cluster_rt *rt, uint32_t host)
+{
+    if (!limit_take(&rt->state->connections, rt->config->limits.max_connections)) {
+        cluster_rt_count(rt, CLUSTER_upstream_cx_overflow, 1);
+        return false;
+    }
+    cluster_rt_count(rt, CLUSTER_upstream_cx_total, 1);
+    cluster_rt_count(rt, CLUSTER_upstream_cx_http1_total, 1);
+    cluster_rt_count(rt, CLUSTER_upstream_cx_active, 1);
+    endpoint_rt_count(rt, host, ENDPOINT_cx_total);
+    endpoint_rt_count(rt, host, ENDPOINT_cx_active);
+    return true;
+}
+
+void cluster_rt_closed(struct cluster_rt *rt, uint32_t host)
+{
+    limit_give(&rt->state->connections);
+    cluster_rt_uncount(rt, CLUSTER_upstream_cx_active);
+    cluster_rt_count(rt, CLUSTER_upstream_cx_destroy, 1);
+    endpoint_rt_uncount(rt, host, ENDPOINT_cx_active);
+}
+
+uint32_t cluster_rt_pick(struct cluster_rt *rt)
+{
+    return lb_pick(rt->lb, &rt->state->hosts, NULL, rt->rng);
+}

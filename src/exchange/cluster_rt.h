@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One worker's run-time state of one cluster: its balancer, its share of the counters, and the
+ * doors to the limits all workers share. Policy state is named by forward declaration only, so that
+ * the glue cannot decide.
+ */
+#ifndef EXCHANGE_CLUSTER_RT_H
+#define EXCHANGE_CLUSTER_RT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/snapshot.h"
+#include "stats/metrics.h"
+
+struct lb;
+struct rng;
+
+struct cluster_rt {
+    const struct cluster *config; /* of the snapshot in force */
+    struct cluster_state *state;
+    struct cluster_cells *cells;           /* this worker's */
+    struct endpoint_cells *endpoint_cells; /* this worker's, [host] */
+    struct lb *lb;
+    struct rng *rng; /* the worker's */
+};
+
+/* False: no memory. |config| and its state must outlive |rt|. */
+bool cluster_rt_init(struct cluster_rt *rt, const struct cluster *config, uint32_t worker,
+                     struct rng *rng);
+void cluster_rt_release(struct cluster_rt *rt);
+
+/* Takes a slot for one more upstream connection; false (and counted) where maxConnections is
+ * reached. */
+bool cluster_rt_open(struct cluster_rt *rt, uint32_t host);
+
+/* The connection is gone: gives the slot back. */
+void cluster_rt_closed(struct cluster_rt *rt, uint32_t host);
+
+/* A host for a request that waited for a slot, when one is free; UINT32_MAX: none is healthy. */
+uint32_t cluster_rt_pick(struct cluster_rt *rt);
+
+static inline bool cluster_rt_healthy(const struct cluster_rt *rt, uint32_t host)
+{
+    return host_health(&rt->state->hosts.at[host]) == HOST_HEALTHY;
+}
+
+static inline void cluster_rt_count(struct cluster_rt *rt, enum cluster_metric m, uint64_t n)
+{
+    cell_add(&rt->cells->at[m], n);
+}
+
+static inline void cluster_rt_uncount(struct cluster_rt *rt, enum cluster_metric m)
+{
+    cell_sub(&rt->cells->at[m], 1);
+}
+
+static inline void endpoint_rt_count(struct cluster_rt *rt, uint32_t host, enum endpoint_metric m)
+{
+    cell_add(&rt->endpoint_cells[host].at[m], 1);
+}
+
+static inline void endpoint_rt_uncount(struct cluster_rt *rt, uint32_t host, enum endpoint_metric m)
+{
+    cell_sub(&rt->endpoint_cells[host].at[m], 1);
+}
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One request's life, as a pure function from events to actions. The glue (proxy/) tells what
+ * happened, performs what comes out, and decides nothing. Every request ends exactly once, with one
+ * status, one reason (law 6).
+ *
+ *            BEGIN            MUST_WAIT
+ *     NEW ---------> PICKED -----------> QUEUED
+ *      |               |  ^                 |
+ *      |     CONNECTED |  | connect failed: |  CONNECTED
+ *      |               v  | another host    v
+ *      |             SENT <-----------------'
+ *      |               |     HEAD                  UPSTREAM_COMPLETE
+ *      |               '------------> ANSWERING ---------------------.
+ *      |   refused, failed: RESPOND                                  v      DELIVERED
+ *      '---------------------------------------------------> DELIVERING ----------------> DONE
+ *
+ * From every state but NEW: CLIENT_GONE, and once the answer has begun a failure, lead to DONE at
+ * once (CUT).
+ */
+#ifndef EXCHANGE_EXCHANGE_H
+#define EXCHANGE_EXCHANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/units.h"
+#include "exchange/cluster_rt.h"
+#include "exchange/reason.h"
+#include "model/process_state.h"
+#include "model/record.h"
+#include "model/snapshot.h"
+
+enum exchange_state {
+    EXCHANGE_NEW,
+    EXCHANGE_PICKED,     /* a host is chosen, a connection to it is being looked for */
+    EXCHANGE_QUEUED,     /* waits for a connection */
+    EXCHANGE_SENT,       /* has one: the request goes out, the answer is awaited */
+    EXCHANGE_ANSWERING,  /* the answer's head was forwarded */
+    EXCHANGE_DELIVERING, /* the answer is whole (or local); its last bytes go to the client */
+    EXCHANGE_DONE
+};
+
+enum exchange_event_kind {
+    EVENT_BEGIN,            /* the head is here and was routed */
+    EVENT_REQUEST_COMPLETE, /* the request's last byte is here */
+    EVENT_MUST_WAIT,        /* no idle connection to the host */
+    EVENT_CONNECTED,        /* a connection is there: |reused| or fresh */
+    EVENT_CONNECT_FAILED,   /* |fault| */
+    EVENT_HEAD,             /* final answer's head, |status| */
+    EVENT_TUNNEL, /* 101 to an upgrade that was asked for: from here on only the idle timeout */
+    EVENT_UPSTREAM_COMPLETE, /* the answer's last byte is here */
+    EVENT_DELIVERED,         /* all of the answer was handed to the client's link */
+    EVENT_BROKEN, /* the upstream connection is lost, or what it says is no HTTP: |fault| */
+    EVENT_TIME,   /* exchange_wakeup has come */
+    EVENT_CLIENT_GONE,
+    EVENT_REFUSED /* by the proxy itself: |reason| */
+};
+
+enum attempt_fault {
+    FAULT_NONE,
+    FAULT_REFUSED, /* connect: refused, unreachable, reset */
+    FAULT_CONNECT_TIMEOUT,
+    FAULT_LOCAL,   /* connect: ours, no descriptors or ports */
+    FAULT_RESET,   /* connection lost */
+    FAULT_PROTOCOL /* malformed answer */
+};
+
+struct exchange_event {
+    enum exchange_event_kind kind;
+    enum attempt_fault fault;
+    enum reason reason;
+    uint32_t status;
+    bool reused;     /* CONNECTED: it has served another request before */
+    bool untouched;  /* BROKEN: not one byte of an answer had come */
+    bool replayable; /* BROKEN: all that was sent can be sent again */
+};
+
+enum action_kind {
+    ACTION_ATTEMPT,       /* get a connection to |host|; answered by MUST_WAIT or CONNECTED */
+    ACTION_ATTEMPT_FRESH, /* the same, but not a used one */
+    ACTION_SEND,          /* the connection is yours: send */
+    ACTION_RELEASE,       /* done with the connection: back to the pool if it is clean */
+    ACTION_ABANDON,       /* leave the queue, or close the connection: the attempt is over */
+    ACTION_FORWARD,       /* the answer's head to the client, and what follows it */
+    ACTION_RESPOND,       /* a local answer for |reason|; then DELIVERED */
+    ACTION_CUT,           /* the client gets no whole answer: break its connection off */
+    ACTION_ACCUSE,        /* tell the outlier watch: |host|, |triggers| */
+    ACTION_FINISH         /* it is over: make the record, then forget it */
+};
+
+struct action {
+    enum action_kind kind;
+    uint32_t host;
+    uint32_t triggers;
+    enum reason reason;
+};
+
+#define ACTIONS_MAX 6
+
+struct actions {
+    unsigned count;
+    struct action at[ACTIONS_MAX];
+};
+
+enum attempt_outcome {
+    ATTEMPT_PENDING,
+    ATTEMPT_ANSWERED,
+    ATTEMPT_CONNECT_FAILED,
+    ATTEMPT_RESET,
+    ATTEMPT_TIMED_OUT,
+    ATTEMPT_CANCELLED,
+    ATTEMPT_OVERFLOW
+};
+
+struct attempt {
+    uint32_t host;
+    enum attempt_outcome outcome;
+    uint32_t status;
+    uint32_t flags;
+    mono_ns picked_at;
+    mono_ns connected_at; /* MONO_NEVER: not */
+    mono_ns ended_at;
+};
+
+/* Embed by value. The glue reads the fields, only exchange.c writes them. */
+struct exchange {
+    enum exchange_state state;
+    struct cluster_rt *cluster; /* NULL: none was found */
+    const struct route *route;  /* NULL: none was found */
+    struct process_state *process;
+    mono_ns started_at;
+    mono_ns complete_at;   /* of the request; MONO_NEVER: not yet */
+    mono_ns head_at;       /* of the answer; MONO_NEVER: not yet */
+    mono_ns deadline;      /* route timeout */
+    mono_ns try_deadline;  /* per-try timeout */
+    mono_ns body_deadline; /* for the request's last byte */
+    mono_ns active_at;     /* something last moved; kept by exchange_touch */
+    uint32_t status;       /* sent to the client; 0: none */
+    uint32_t flags;
+    enum reason reason;
+    uint32_t attempt_count;
+    struct attempt attempts[RECORD_ATTEMPTS_MAX];
+    uint8_t failovers;
+    uint8_t resends;
+    bool idempotent;
+    bool reused;        /* the present attempt's connection */
+    bool holds_process; /* limits taken, to be given back */
+    bool holds_pending;
+    bool holds_request;
+    bool tunnel;
+};
+
+struct exchange_setup {
+    struct cluster_rt *cluster;
+    const struct route *route;
+    struct process_state *process;
+    span_ns body_timeout;
+    bool idempotent;
+};
+
+void exchange_init(struct exchange *x, const struct exchange_setup *setup, mono_ns now);
+
+/* |out| is emptied first. */
+void exchange_step(struct exchange *x, const struct exchange_event *event, mono_ns now,
+                   struct actions *out);
+
+/* When EVENT_TIME is due, if nothing else happens before. */
+mono_ns exchange_wakeup(const struct exchange *x);
+
+/* Bytes moved, either way: the idle timeout starts anew. */
+static inline void exchange_touch(struct exchange *x, mono_ns now)
+{
+    x->active_at = now;
+}
+
+static inline bool exchange_request_complete(const struct exchange *x)
+{
+    return x->complete_at != MONO_NEVER;
+}
+
+/* The present attempt's host. Only while there is an attempt. */
+static inline uint32_t exchange_host(const struct exchange *x)
+{
+    return x->attempts[(x->attempt_count - 1) % RECORD_ATTEMPTS_MAX].host;
+}
+
+/* A request that waited for a connection slot is given one to another host than first picked. */
+void exchange_move(struct exchange *x, uint32_t host);
+
+const char *attempt_outcome_text(enum attempt_outcome outcome);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proxy/accepting.h"
+
+#include "base/memory.h"
+#include "io/error.h"
+#include "policy/limit.h"
+#include "proxy/downstream.h"
+
+/* How long accepting rests when descriptors or memory ran out. */
+#define ACCEPT_REST (100 * NS_PER_MS)
+
+static void pause_all(struct worker *w)
+{
+    for (uint32_t i = 0; i < w->listener_count; i++)
+        if (w->listeners[i].listener != NULL)
+            listener_pause(w->listeners[i].listener);
+}
+
+static void resume_all(struct worker *w)
+{
+    for (uint32_t i = 0; i < w->listener_count; i++)
+        if (w->listeners[i].listener != NULL)
+            listener_resume(w->listeners[i].listener);
+}
+
+static void rest(struct worker *w, const char *why)
+{
+    wheel_arm(&w->wheel, &w->accept_retry, mono_after(w->now, ACCEPT_REST));
+    if (w->accepting_paused)
+        return;
+    w->accepting_paused = true;
+    pause_all(w);
+    worker_count(w, WORKER_accept_paused, 1);
+    log_event(w->setup.log, LOG_WARNING, "accept.paused",
+              "worker %u: %s; new connections wait in the kernel's queue", w->setup.index, why);
+}
+
+static bool room_for_clients(const struct worker *w)
+{
+    const struct process_state *p = w->setup.process;
+
+    return limit_used(&p->downstream) < p->downstream_max;
+}
+
+static void on_retry(struct timer *t, mono_ns now)
+{
+    struct worker *w = CONTAINER_OF(t, struct worker, accept_retry);
+
+    (void)now;
+    if (!room_for_clients(w)) {
+        wheel_arm(&w->wheel, t, mono_after(w->now, ACCEPT_REST));
+        return;
+    }
+    w->accepting_paused = false;
+    log_event(w->setup.log, LOG_INFO, "accept.resumed", "worker %u accepts again", w->setup.index);
+    resume_all(w);
+}
+
+static void on_accepted(void *owner, struct link *link, const struct address *peer)
+{
+    struct listener_rt *l = owner;
+    struct worker *w = l->worker;
+    struct process_state *p = w->setup.process;
+
+    if (!limit_take(&p->downstream, p->downstream_max)) {
+        link_abort(link);
+        listener_count(l, HTTP_downstream_cx_overflow, 1);
+        rest(w, "as many client connections as the descriptors allow");
+        return;
+    }
+    downstream_accept(l, link, peer);
+    if (!room_for_clients(w)) {
+        listener_count(l, HTTP_downstream_cx_overflow, 1);
+        rest(w, "as many client connections as the descriptors allow");
+    }
+}
+
+static void on_troubled(void *owner, int error)
+{
+    struct listener_rt *l = owner;
+
+    if (error == IO_NO_DESCRIPTORS || error == IO_NO_MEMORY) {
+        listener_count(l, HTTP_downstream_cx_overflow, 1);
+        rest(l->worker, io_error_text(error));
+    }
+}
+
+static const struct listener_events accepting_events = {
+    .accepted = on_accepted,
+    .troubled = on_troubled,
+};
+
+void worker_client_left(struct worker *w)
+{
+    limit_give(&w->setup.process->downstream);
+}
+
+/* Where port 0 was asked for, the first worker's port is everybody's. */
+static struct address address_of(const struct listener_config *c)
+{
+    struct address at = c->address;
+
+    if (at.port == 0)
+        at.port = (uint16_t)atomic_load_explicit(&c->state->port, memory_order_acquire);
+    return at;
+}
+
+static int open_one(struct worker *w, struct listener_rt *l)
+{
+    const struct listen_options options = {.reuse_port = l->config->address.kind != ADDRESS_UNIX};
+    struct address at = address_of(l->config);
+    int error = poller_listen(w->setup.poller, &at, &options, &l->listener);
+
+    if (error != IO_OK)
+        return error;
+    listener_address(l->listener, &l->local);
+    atomic_store_explicit(&l->config->state->port, l->local.port, memory_order_release);
+    listener_own(l->listener, &accepting_events, l);
+    return IO_OK;
+}
+
+int accepting_open(struct worker *w, const struct listener_config **failed)
+{
+    const struct snapshot *s = w->snapshot;
+
+    timer_init(&w->accept_retry, on_retry);
+    w->listeners = memory_take_array(s->listener_count, sizeof(*w->listeners));
+    if (w->listeners == NULL)
+        return IO_NO_MEMORY;
+    w->listener_count = s->listener_count;
+    for (uint32_t i = 0; i < s->listener_count; i++) {
+        struct listener_rt *l = &w->listeners[i];
+        int error;
+
+        l->worker = w;
+        l->config = &s->listeners[i];
+        l->cells = l->config->state->cells[w->setup.index];
+        error = open_one(w, l);
+        if (error != IO_OK) {
+            *failed = l->config;
+            return error;
+        }
+    }
+    return IO_OK;
+}
+
+void accepting_close(struct worker *w)
+{
+    wheel_cancel(&w->wheel, &w->accept_retry);
+    for (uint32_t i = 0; i < w->listener_count; i++) {
+        if (w->listeners[i].listener != NULL)
+            listener_close(w->listeners[i].listener);
+        w->listeners[i].listener = NULL;
+    }
+}

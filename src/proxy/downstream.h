@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A client connection speaking HTTP/1: reads heads, hands requests to streams one at a time, writes
+ * answers.
+ *
+ *            first byte            head whole              answered, keep-alive
+ *     IDLE ------------> HEAD ------------------> BUSY ------------------------> IDLE
+ *       |                  | bad, too slow          | answered, to be closed
+ *       |                  v                        v
+ *       |               LINGER <--------------------'   (101: BUSY stays, as a tunnel)
+ *       v                  v
+ *      DEAD <--------------'
+ */
+#ifndef PROXY_DOWNSTREAM_H
+#define PROXY_DOWNSTREAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "codec/http1.h"
+#include "exchange/reason.h"
+#include "io/link.h"
+#include "proxy/alarm.h"
+#include "proxy/inbuf.h"
+#include "proxy/outbuf.h"
+#include "proxy/worker_state.h"
+
+struct stream;
+
+enum downstream_state {
+    DOWNSTREAM_IDLE,
+    DOWNSTREAM_HEAD,
+    DOWNSTREAM_BUSY,
+    DOWNSTREAM_LINGER, /* all is said: reads on for a while so that the client can read the answer
+                        */
+    DOWNSTREAM_DEAD
+};
+
+struct downstream {
+    struct list all; /* the worker's connections; then its graveyard */
+    struct link *link;
+    struct worker *worker;
+    struct listener_rt *listener;
+    struct stream *stream; /* BUSY */
+    enum downstream_state state;
+    bool reading;
+    bool client_ended; /* sent its FIN */
+    bool write_failed; /* what is written goes nowhere */
+    struct alarm alarm;
+    struct inbuf in;
+    struct outbuf out;
+    struct http1_scan scan;
+    mono_ns head_since; /* first byte of the present head */
+    struct address peer;
+};
+
+/* Takes |link|; on failure closes it. */
+void downstream_accept(struct listener_rt *listener, struct link *link, const struct address *peer);
+
+/* Writes to the client; what its link has no room for is held, and its source must be paused. */
+void downstream_write(struct downstream *d, const struct bytes *parts, size_t n);
+
+static inline bool downstream_flushed(const struct downstream *d)
+{
+    return outbuf_empty(&d->out);
+}
+
+/* Reads the client, or not, as there is room for what it sends. */
+void downstream_pace(struct downstream *d);
+
+/* Its stream is over: goes on with the next request, or closes. */
+void downstream_next(struct downstream *d, bool keep_alive);
+
+/* Breaks the connection off: the client must not take what it has for whole. */
+void downstream_cut(struct downstream *d);
+
+/* Closes if nothing is under way; else lets the present request be the last. */
+void downstream_drain(struct downstream *d);
+
+/* At once, whatever is under way. */
+void downstream_kill(struct downstream *d);
+
+/* A local answer to what is no request, then the connection ends. */
+void downstream_reject(struct downstream *d, uint32_t status, const char *body);
+
+/* Frees a dead one. */
+void downstream_bury(struct downstream *d);
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proxy/pool.h"
+
+#include "base/memory.h"
+#include "exchange/cluster_rt.h"
+#include "io/mailbox.h"
+#include "model/messages.h"
+#include "proxy/stream.h"
+#include "proxy/upstream.h"
+
+#define NO_HOST UINT32_MAX
+
+/* --- life --- */
+
+bool pools_init(struct cluster_pools *c, struct worker *w, const struct cluster *config)
+{
+    uint32_t hosts = config->endpoint_count;
+
+    *c = (struct cluster_pools){.worker = w};
+    list_init(&c->queue);
+    if (!cluster_rt_init(&c->rt, config, w->setup.index, &w->rng))
+        return false;
+    c->pools = memory_take_array(hosts == 0 ? 1 : hosts, sizeof(*c->pools));
+    if (c->pools == NULL)
+        return false;
+    for (uint32_t i = 0; i < hosts; i++) {
+        c->pools[i] = (struct pool){.cluster = c, .host = i};
+        list_init(&c->pools[i].idle);
+        list_init(&c->pools[i].waiting);
+    }
+    return true;
+}
+
+void pools_release(struct cluster_pools *c)
+{
+    cluster_rt_release(&c->rt);
+    memory_give(c->pools);
+    c->pools = NULL;
+}
+
+/* --- idle connections --- */
+
+static struct upstream *take_idle(struct pool *p)
+{
+    struct list *first = list_pop_front(&p->idle);
+
+    if (first == NULL)
+        return NULL;
+    p->cluster->idle_count--;
+    return CONTAINER_OF(first, struct upstream, in_pool);
+}
+
+static struct upstream *take_idle_anywhere(struct cluster_pools *c)
+{
+    for (uint32_t i = 0; c->idle_count > 0 && i < c->rt.config->endpoint_count; i++)
+        if (cluster_rt_healthy(&c->rt, i) && !list_empty(&c->pools[i].idle))
+            return take_idle(&c->pools[i]);
+    return NULL;
+}
+
+static void close_idle(struct pool *p)
+{
+    struct upstream *up;
+
+    while ((up = take_idle(p)) != NULL)
+        upstream_close(up);
+}
+
+/* Hosts went out or came back: what is idle towards an ejected one is closed. */
+static void look_through(struct cluster_pools *c)
+{
+    uint32_t epoch = atomic_load_explicit(&c->rt.state->hosts.epoch, memory_order_acquire);
+
+    if (epoch == c->epoch)
+        return;
+    c->epoch = epoch;
+    for (uint32_t i = 0; i < c->rt.config->endpoint_count; i++)
+        if (!cluster_rt_healthy(&c->rt, i))
+            close_idle(&c->pools[i]);
+}
+
+/* --- slots, shared with the other workers --- */
+
+static uint32_t slots_wanted(const struct cluster_pools *c)
+{
+    return atomic_load_explicit(&c->rt.state->waiting, memory_order_acquire);
+}
+
+static void tell_peers(struct cluster_pools *c)
+{
+    const struct worker_setup *setup = &c->worker->setup;
+    struct message m = {.kind = MESSAGE_SLOT, .object = c->rt.state};
+
+    for (uint32_t i = 0; i < setup->peer_count; i++)
+        if (i != setup->index)
+            mailbox_post(setup->peers[i], &m);
+}
+
+/* --- waiting --- */
+
+static void wait_at_host(struct pool *p, struct stream *s)
+{
+    s->pool = p;
+    s->queued_for_slot = false;
+    p->waiting_count++;
+    list_push_back(&p->waiting, &s->waiting);
+}
+
+static void wait_for_slot(struct pool *p, struct stream *s)
+{
+    struct cluster_pools *c = p->cluster;
+
+    s->pool = p;
+    s->queued_for_slot = true;
+    list_push_back(&c->queue, &s->waiting);
+    atomic_fetch_add_explicit(&c->rt.state->waiting, 1, memory_order_acq_rel);
+    tell_peers(c);
+}
+
+void pool_leave(struct stream *s)
+{
+    if (list_empty(&s->waiting))
+        return;
+    list_remove(&s->waiting);
+    if (s->queued_for_slot)
+        atomic_fetch_sub_explicit(&s->pool->cluster->rt.state->waiting, 1, memory_order_acq_rel);
+    else
+        s->pool->waiting_count--;
+    s->queued_for_slot = false;
+}
+
+static struct stream *next_waiting(struct list *queue)
+{
+    struct stream *s;
+
+    if (list_empty(queue))
+        return NULL;
+    s = CONTAINER_OF(queue->next, struct stream, waiting);
+    pool_leave(s);
+    return s;
+}
+
+/* --- opening --- */
+
+enum opened { OPENED, NO_SLOT, OPEN_FAILED };
+
+static enum opened open_one(struct pool *p)
+{
+    if (!cluster_rt_open(&p->cluster->rt, p->host))
+        return NO_SLOT;
+    if (upstream_connect(p) == FAULT_NONE) {
+        p->connecting++;
+        return OPENED;
+    }
+    cluster_rt_closed(&p->cluster->rt, p->host);
+    return OPEN_FAILED;
+}
+
+/* An idle connection to |s|; where that may not have it, it is idle again. */
+static void offer(struct stream *s, struct upstream *up)
+{
+    struct pool *p = up->pool;
+
+    if (!stream_connected(s, up))
+        pool_ready(p, up);
+}
+
+static void must_wait(struct stream *s)
+{
+    stream_event(s, &(struct exchange_event){.kind = EVENT_MUST_WAIT});
+}
+
+/* |s| was told to wait and agreed; now see that there is something to wait for. */
+static void open_for(struct pool *p, struct stream *s)
+{
+    enum opened opened = p->connecting > p->waiting_count ? OPENED : open_one(p);
+    struct upstream *other;
+
+    if (opened == OPENED) {
+        wait_at_host(p, s);
+        return;
+    }
+    if (opened == OPEN_FAILED) {
+        stream_connect_failed(s, FAULT_LOCAL);
+        return;
+    }
+    other = take_idle_anywhere(p->cluster);
+    if (other == NULL) {
+        wait_for_slot(p, s);
+        return;
+    }
+    exchange_move(&s->x, other->pool->host);
+    offer(s, other);
+}
+
+void pool_get(struct cluster_pools *c, uint32_t host, struct stream *s, enum pool_wish wish)
+{
+    struct pool *p = &c->pools[host];
+    struct upstream *up;
+
+    look_through(c);
+    s->pool = p;
+    up = wish == POOL_ANY ? take_idle(p) : NULL;
+    if (up != NULL) {
+        offer(s, up);
+        return;
+    }
+    must_wait(s);
+    if (s->x.state == EXCHANGE_QUEUED)
+        open_for(p, s);
+}
+
+/* --- what happens to connections --- */
+
+/* Who takes a free connection to |p|: first who waits at the host, then who waits at the cluster.
+ */
+static struct stream *next_for(struct pool *p)
+{
+    struct stream *s = next_waiting(&p->waiting);
+
+    if (s != NULL)
+        return s;
+    s = next_waiting(&p->cluster->queue);
+    if (s != NULL)
+        exchange_move(&s->x, p->host);
+    return s;
+}
+
+static void park(struct pool *p, struct upstream *up)
+{
+    up->state = UPSTREAM_IDLE;
+    list_push_front(&p->idle, &up->in_pool);
+    p->cluster->idle_count++;
+    alarm_set(&up->alarm, &p->cluster->worker->wheel,
+              mono_after(p->cluster->worker->now, p->cluster->rt.config->idle_timeout));
+}
+
+void pool_ready(struct pool *p, struct upstream *up)
+{
+    struct cluster_pools *c = p->cluster;
+    struct stream *s;
+
+    if (!cluster_rt_healthy(&c->rt, p->host) && list_empty(&p->waiting)) {
+        upstream_close(up);
+        return;
+    }
+    while ((s = next_for(p)) != NULL)
+        if (stream_connected(s, up))
+            return;
+    if (slots_wanted(c) > 0 || c->worker->draining)
+        upstream_close(up);
+    else
+        park(p, up);
+}
+
+/* A slot may be free: the longest waiting request gets it, with a host picked anew. */
+static void serve_slot(struct cluster_pools *c)
+{
+    while (!list_empty(&c->queue)) {
+        struct stream *s = CONTAINER_OF(c->queue.next, struct stream, waiting);
+        uint32_t host = cluster_rt_pick(&c->rt);
+        struct pool *p = host == NO_HOST ? s->pool : &c->pools[host];
+        enum opened opened = open_one(p);
+
+        if (opened == NO_SLOT)
+            return;
+        pool_leave(s);
+        if (p != s->pool)
+            exchange_move(&s->x, host);
+        if (opened == OPENED)
+            wait_at_host(p, s);
+        else
+            stream_connect_failed(s, FAULT_LOCAL);
+    }
+}
+
+void pool_closed(struct pool *p)
+{
+    struct cluster_pools *c = p->cluster;
+
+    cluster_rt_closed(&c->rt, p->host);
+    if (!list_empty(&c->queue))
+        serve_slot(c);
+    else if (slots_wanted(c) > 0)
+        tell_peers(c);
+}
+
+void pool_connect_failed(struct pool *p, enum attempt_fault fault)
+{
+    struct stream *s = p->waiting_count > p->connecting ? next_waiting(&p->waiting) : NULL;
+
+    if (s != NULL)
+        stream_connect_failed(s, fault);
+}
+
+void pools_slot_news(struct cluster_pools *c)
+{
+    struct upstream *up;
+
+    if (!list_empty(&c->queue)) {
+        serve_slot(c);
+        return;
+    }
+    if (slots_wanted(c) == 0)
+        return;
+    up = take_idle_anywhere(c);
+    if (up != NULL)
+        upstream_close(up);
+}

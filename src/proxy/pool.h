@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connections to hosts, kept for reuse, and the requests that wait for one. A request waits at the
+ * host that was picked for it while a connection to that is under way; where maxConnections is
+ * reached it waits at the cluster, for the first connection that falls free.
+ */
+#ifndef PROXY_POOL_H
+#define PROXY_POOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "exchange/exchange.h"
+#include "proxy/worker_state.h"
+
+struct stream;
+struct upstream;
+
+enum pool_wish { POOL_ANY, POOL_FRESH };
+
+/* False: no memory. */
+bool pools_init(struct cluster_pools *c, struct worker *w, const struct cluster *config);
+void pools_release(struct cluster_pools *c);
+
+/* Finds or opens a connection to |host| for |s|, which is told what came of it, now or later. */
+void pool_get(struct cluster_pools *c, uint32_t host, struct stream *s, enum pool_wish wish);
+
+/* |s| does not wait any more. */
+void pool_leave(struct stream *s);
+
+/* A connection is there and free: to a waiting request, to the idle ones, or closed. */
+void pool_ready(struct pool *p, struct upstream *up);
+
+/* A connect failed. One waiting request fails with it. */
+void pool_connect_failed(struct pool *p, enum attempt_fault fault);
+
+/* A connection is gone, and its slot free. */
+void pool_closed(struct pool *p);
+
+/* Another worker needs, or has freed, a connection slot. */
+void pools_slot_news(struct cluster_pools *c);
+
+#endif

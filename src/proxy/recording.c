@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proxy/recording.h"
+
+#include "exchange/exchange.h"
+#include "proxy/downstream.h"
+
+/* The counter of a status' class, beside |first|, that of 1xx. */
+static unsigned class_of(uint32_t status)
+{
+    return status < 100 || status > 599 ? 4 : status / 100 - 1;
+}
+
+static void count_answer(struct listener_rt *l, uint32_t status)
+{
+    if (status != 0)
+        listener_count(l, (enum http_metric)(HTTP_downstream_rq_1xx + class_of(status)), 1);
+    listener_count(l, HTTP_downstream_rq_completed, 1);
+}
+
+static void count_downstream(struct stream *s)
+{
+    struct listener_rt *l = s->down->listener;
+    const struct exchange *x = &s->x;
+
+    listener_uncount(l, HTTP_downstream_rq_active);
+    count_answer(l, x->status);
+    histogram_record(&l->cells->rq_time, mono_since(x->started_at, s->worker->now) / NS_PER_US);
+    if (x->reason == REASON_NO_ROUTE)
+        listener_count(l, HTTP_no_route, 1);
+    else if (x->reason == REASON_NO_CLUSTER)
+        listener_count(l, HTTP_no_cluster, 1);
+    else
+        listener_count(l, HTTP_rq_total, 1);
+    if (x->reason == REASON_CLIENT_GONE)
+        listener_count(l, HTTP_downstream_rq_rx_reset, 1);
+    if (x->reason == REASON_BODY_TIMEOUT)
+        listener_count(l, HTTP_downstream_rq_timeout, 1);
+    if (x->flags & FLAG_SI)
+        listener_count(l, HTTP_downstream_rq_idle_timeout, 1);
+    if (x->status != 0 && !exchange_request_complete(x))
+        listener_count(l, HTTP_downstream_rq_response_before_rq_complete, 1);
+}
+
+static void count_upstream(struct stream *s)
+{
+    const struct exchange *x = &s->x;
+    mono_ns from = exchange_request_complete(x) ? x->complete_at : x->started_at;
+
+    if (x->cluster == NULL || x->status == 0)
+        return;
+    cluster_rt_count(x->cluster, CLUSTER_upstream_rq_completed, 1);
+    cluster_rt_count(x->cluster,
+                     (enum cluster_metric)(CLUSTER_upstream_rq_1xx + class_of(x->status)), 1);
+    status_cells_add(&x->cluster->cells->statuses, x->status);
+    if (x->head_at != MONO_NEVER)
+        histogram_record(&x->cluster->cells->rq_time, mono_since(from, s->worker->now) / NS_PER_US);
+}
+
+static struct bytes endpoint_text(const struct exchange *x, uint32_t host)
+{
+    return x->cluster->config->endpoints[host].text;
+}
+
+static void fill_attempts(struct request_record *r, const struct exchange *x)
+{
+    uint32_t first =
+        x->attempt_count > RECORD_ATTEMPTS_MAX ? x->attempt_count - RECORD_ATTEMPTS_MAX : 0;
+
+    r->attempt_count = x->attempt_count - first;
+    for (uint32_t i = first; i < x->attempt_count; i++) {
+        const struct attempt *a = &x->attempts[i % RECORD_ATTEMPTS_MAX];
+        bool connected = a->connected_at != MONO_NEVER;
+        struct record_attempt *out = &r->attempts[i - first];
+
+        *out = (struct record_attempt){
+            .endpoint = endpoint_text(x, a->host),
+            .outcome = attempt_outcome_text(a->outcome),
+            .status = a->status,
+            .flags = a->flags,
+            .queue_time = mono_since(a->picked_at, connected ? a->connected_at : a->ended_at),
+            .service_time = connected ? mono_since(a->connected_at, a->ended_at) : 0,
+        };
+        r->queue_time += out->queue_time;
+        r->service_time += out->service_time;
+        r->upstream_host = out->endpoint;
+    }
+}
+
+static void fill(struct request_record *r, const struct stream *s)
+{
+    const struct exchange *x = &s->x;
+
+    *r = (struct request_record){
+        .started = s->started_wall,
+        .method = s->facts.method,
+        .path = s->facts.path,
+        .authority = s->facts.authority,
+        .request_id = s->facts.request_id,
+        .user_agent = s->facts.user_agent,
+        .forwarded_for = s->facts.forwarded_for,
+        .protocol = s->facts.minor == 0 ? "HTTP/1.0" : "HTTP/1.1",
+        .status = x->status,
+        .flags = x->flags,
+        .details = reasons[x->reason].details,
+        .bytes_received = s->request.moved,
+        .bytes_sent = s->response.moved,
+        .duration = mono_since(x->started_at, s->worker->now),
+        .from_upstream = x->head_at != MONO_NEVER,
+        .downstream_remote = s->down->peer,
+        .downstream_local = s->down->listener->local,
+    };
+    if (r->from_upstream && exchange_request_complete(x))
+        r->upstream_service_time = mono_since(x->complete_at, x->head_at);
+    if (x->route != NULL)
+        r->route = x->route->name;
+    if (x->cluster != NULL)
+        r->cluster = x->cluster->config->name;
+}
+
+void recording_make(struct stream *s)
+{
+    struct worker *w = s->worker;
+    struct request_record r;
+
+    count_downstream(s);
+    count_upstream(s);
+    if (w->setup.records == NULL)
+        return;
+    fill(&r, s);
+    fill_attempts(&r, &s->x);
+    if (!record_put(w->setup.records, &r))
+        worker_count(w, WORKER_records_dropped, 1);
+}
+
+void recording_make_reject(struct downstream *d, uint32_t status, uint32_t flags,
+                           const char *details)
+{
+    struct worker *w = d->worker;
+    struct request_record r = {
+        .status = status,
+        .flags = flags,
+        .details = details,
+        .protocol = "HTTP/1.1",
+        .downstream_remote = d->peer,
+        .downstream_local = d->listener->local,
+    };
+
+    listener_count(d->listener, HTTP_downstream_rq_total, 1);
+    listener_count(d->listener, HTTP_downstream_rq_http1_total, 1);
+    count_answer(d->listener, status);
+    if (w->setup.records == NULL)
+        return;
+    r.started = clock_wall(w->setup.clock);
+    r.duration = mono_since(d->head_since, w->now);
+    if (!record_put(w->setup.records, &r))
+        worker_count(w, WORKER_records_dropped, 1);
+}

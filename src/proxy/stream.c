@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proxy/stream.h"
+
+#include <assert.h>
+
+#include "base/memory.h"
+#include "io/error.h"
+#include "io/mailbox.h"
+#include "model/messages.h"
+#include "proxy/downstream.h"
+#include "proxy/forwarding.h"
+#include "proxy/pool.h"
+#include "proxy/recording.h"
+#include "proxy/upstream.h"
+
+/* --- life --- */
+
+static void on_alarm(struct timer *t, mono_ns now)
+{
+    struct stream *s = CONTAINER_OF(t, struct stream, alarm.timer);
+
+    if (alarm_is_due(&s->alarm, &s->worker->wheel, now))
+        stream_event(s, &(struct exchange_event){.kind = EVENT_TIME});
+}
+
+static void free_head(struct stream *s)
+{
+    if (s->head_size <= SMALL_HEAD_SIZE)
+        slab_give(&s->worker->heads, s->head);
+    else
+        memory_give(s->head);
+    s->head = NULL;
+}
+
+/* The memory stays until the turn ends: callers further up may still look at it. */
+static void bury_later(struct stream *s)
+{
+    alarm_cancel(&s->alarm, &s->worker->wheel);
+    outbuf_release(&s->out, &s->worker->outbufs);
+    free_head(s);
+    list_push_back(&s->worker->dead_streams, &s->waiting);
+}
+
+static struct stream *make(struct downstream *down)
+{
+    struct worker *w = down->worker;
+    struct stream *s = slab_take(&w->streams);
+
+    if (s == NULL)
+        return NULL;
+    s->worker = w;
+    s->down = down;
+    s->up = NULL;
+    s->pool = NULL;
+    list_init(&s->waiting);
+    s->queued_for_slot = false;
+    s->close_client = false;
+    s->forwarding = false;
+    s->no_memory = false;
+    s->host_shut = false;
+    s->started_wall = w->setup.records == NULL ? 0 : clock_wall(w->setup.clock);
+    s->head = NULL;
+    s->head_size = 0;
+    s->out = (struct outbuf){.data = NULL};
+    s->request.moved = 0;
+    s->response.moved = 0;
+    s->bytes_to_host = 0;
+    alarm_init(&s->alarm, on_alarm);
+    return s;
+}
+
+/* --- performing what the exchange decides --- */
+
+static void accuse(struct stream *s, const struct action *a)
+{
+    const struct message m = {
+        .kind = MESSAGE_OUTLIER,
+        .index = a->host,
+        .value = a->triggers,
+        .at = s->worker->now,
+        .object = s->x.cluster->state,
+    };
+
+    mailbox_post(s->worker->setup.control, &m);
+}
+
+static void send_now(struct stream *s)
+{
+    upstream_attach(s->up, s);
+    s->bytes_to_host = 0;
+    s->head_sent = 0;
+    outbuf_rewind(&s->out);
+    if (!s->corked)
+        stream_send(s);
+}
+
+static void release(struct stream *s)
+{
+    struct upstream *up = s->up;
+
+    s->up = NULL;
+    if (up != NULL && up->stream == s)
+        upstream_release(up);
+}
+
+static void abandon(struct stream *s)
+{
+    struct upstream *up = s->up;
+
+    pool_leave(s);
+    s->up = NULL;
+    if (up != NULL && up->stream == s)
+        upstream_abandon(up);
+}
+
+static void check_delivered(struct stream *s)
+{
+    if (s->x.state == EXCHANGE_DELIVERING && downstream_flushed(s->down))
+        stream_event(s, &(struct exchange_event){.kind = EVENT_DELIVERED});
+}
+
+static void respond(struct stream *s, enum reason reason)
+{
+    struct bytes answer = forwarding_write_local(s, reason);
+
+    if (reason == REASON_PROCESS_FULL)
+        listener_count(s->down->listener, HTTP_rq_overload_refused, 1);
+    s->response.moved = s->facts.method_id == METHOD_HEAD ? 0 : strlen(reasons[reason].body);
+    downstream_write(s->down, &answer, 1);
+}
+
+static bool goes_on(const struct stream *s)
+{
+    return exchange_request_complete(&s->x) && !s->close_client && !s->x.tunnel && s->x.status != 0;
+}
+
+static void finish(struct stream *s)
+{
+    struct downstream *down = s->down;
+    bool keep_alive = goes_on(s);
+
+    recording_make(s);
+    bury_later(s);
+    downstream_next(down, keep_alive);
+}
+
+static void perform(struct stream *s, const struct action *a)
+{
+    struct cluster_pools *pools;
+
+    switch (a->kind) {
+    case ACTION_ATTEMPT:
+    case ACTION_ATTEMPT_FRESH:
+        pools = CONTAINER_OF(s->x.cluster, struct cluster_pools, rt);
+        pool_get(pools, a->host, s, a->kind == ACTION_ATTEMPT ? POOL_ANY : POOL_FRESH);
+        return;
+    case ACTION_SEND:
+        send_now(s);
+        return;
+    case ACTION_RELEASE:
+        release(s);
+        return;
+    case ACTION_ABANDON:
+        abandon(s);
+        return;
+    case ACTION_FORWARD:
+        s->forwarding = true;
+        return;
+    case ACTION_RESPOND:
+        respond(s, a->reason);
+        return;
+    case ACTION_CUT:
+        downstream_cut(s->down);
+        return;
+    case ACTION_ACCUSE:
+        accuse(s, a);
+        return;
+    case ACTION_FINISH:
+        finish(s);
+        return;
+    }
+}
+
+void stream_event(struct stream *s, const struct exchange_event *event)
+{
+    struct actions out;
+
+    exchange_step(&s->x, event, s->worker->now, &out);
+    for (unsigned i = 0; i < out.count; i++)
+        perform(s, &out.at[i]);
+    if (stream_over(s))
+        return;
+    alarm_set(&s->alarm, &s->worker->wheel, exchange_wakeup(&s->x));
+    check_delivered(s);
+}
+
+/* --- the upstream side --- */
+
+bool stream_connected(struct stream *s, struct upstream *up)
+{
+    s->up = up;
+    stream_event(s, &(struct exchange_event){.kind = EVENT_CONNECTED, .reused = up->requests > 0});
+    return up->stream == s;
+}
+
+void stream_connect_failed(struct stream *s, enum attempt_fault fault)
+{
+    stream_event(s, &(struct exchange_event){.kind = EVENT_CONNECT_FAILED, .fault = fault});
+}
+
+bool stream_sent_whole(const struct stream *s)
+{
+    return exchange_request_complete(&s->x) && s->head_sent == s->head_len && outbuf_empty(&s->out);
+}
+
+static void count_sent(struct stream *s, size_t n)
+{
+    s->bytes_to_host += n;
+    cluster_rt_count(s->x.cluster, CLUSTER_upstream_cx_tx_bytes_total, n);
+    exchange_touch(&s->x, s->worker->now);
+}
+
+/* Of |taken| bytes, the head's share and the body's. */
+static void advance(struct stream *s, size_t taken)
+{
+    size_t head = s->head_len - s->head_sent;
+
+    if (head > taken)
+        head = taken;
+    s->head_sent += (uint32_t)head;
+    s->out.begin += (uint32_t)(taken - head);
+    if (outbuf_empty(&s->out) && !s->out.keep)
+        outbuf_release(&s->out, &s->worker->outbufs);
+    count_sent(s, taken);
+}
+
+/* The client has closed its half of a tunnel: so do we, once all it said is written. */
+static void shut_host(struct stream *s)
+{
+    if (s->host_shut || s->up == NULL || !outbuf_empty(&s->out))
+        return;
+    s->host_shut = true;
+    link_shut(s->up->link);
+}
+
+void stream_send(struct stream *s)
+{
+    struct bytes parts[2];
+    size_t n = 0;
+    ptrdiff_t taken;
+
+    if (s->up == NULL || s->up->write_failed)
+        return;
+    if (s->head_sent < s->head_len)
+        parts[n++] = bytes_from(s->head + s->head_sent, s->head_len - s->head_sent);
+    if (!outbuf_empty(&s->out))
+        parts[n++] = bytes_from(s->out.data + s->out.begin, s->out.end - s->out.begin);
+    if (n > 0) {
+        taken = link_write(s->up->link, parts, n);
+        if (taken < 0)
+            upstream_write_failed(s->up);
+        else
+            advance(s, (size_t)taken);
+    }
+    if (s->x.tunnel && s->down->client_ended)
+        shut_host(s);
+    downstream_pace(s->down);
+}
+
+/* Can bytes of the body go straight to the host's link? */
+static bool open_way(const struct stream *s)
+{
+    return s->up != NULL && s->up->stream == s && !s->corked && !s->out.keep &&
+           s->head_sent == s->head_len && outbuf_empty(&s->out);
+}
+
+/* Nobody will read it any more: the host has stopped, or the answer is whole. */
+static bool nobody_listens(const struct stream *s)
+{
+    return s->x.state == EXCHANGE_DELIVERING || s->x.state == EXCHANGE_DONE ||
+           (s->up != NULL && s->up->write_failed);
+}
+
+static void hold(struct stream *s, const struct bytes *parts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!outbuf_append(&s->out, &s->worker->outbufs, parts[i]))
+            s->no_memory = true;
+}
+
+static void to_host(void *to, const struct bytes *parts, size_t n)
+{
+    struct stream *s = to;
+    ptrdiff_t taken = 0;
+
+    if (nobody_listens(s))
+        return;
+    if (open_way(s)) {
+        taken = link_write(s->up->link, parts, n);
+        if (taken < 0) {
+            upstream_write_failed(s->up);
+            return;
+        }
+        count_sent(s, (size_t)taken);
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t skip = (size_t)taken < parts[i].len ? (size_t)taken : parts[i].len;
+        struct bytes rest = bytes_skip(parts[i], skip);
+
+        taken -= (ptrdiff_t)skip;
+        hold(s, &rest, 1);
+    }
+}
+
+/* --- the downstream side --- */
+
+/* Never so much that another loan would not fit beside it. */
+static uint32_t replay_max(const struct stream *s)
+{
+    uint32_t configured = s->down->listener->config->limits.buffer_bytes;
+
+    return configured < LINK_LOAN_MAX / 2 ? configured : LINK_LOAN_MAX / 2;
+}
+
+static bool may_be_replayed(const struct stream *s)
+{
+    return method_idempotent(s->facts.method_id) && s->request.body.state != HTTP1_BODY_DONE;
+}
+
+/* What is kept for another attempt grew too large: from here on it is streamed. */
+static void limit_kept(struct stream *s)
+{
+    if (s->out.keep && s->out.end > replay_max(s))
+        s->out.keep = false;
+    if (s->forwarding)
+        s->out.keep = false;
+    if (!s->out.keep && outbuf_empty(&s->out))
+        outbuf_release(&s->out, &s->worker->outbufs);
+}
+
+bool stream_begin(struct downstream *down, struct bytes path, const struct route *route, bool more)
+{
+    struct worker *w = down->worker;
+    const struct message_head *head = &w->head;
+    struct stream *s = make(down);
+    struct exchange_setup setup = {
+        .route = route,
+        .process = w->setup.process,
+        .body_timeout = down->listener->config->body_timeout,
+        .idempotent = method_idempotent(head->method_id),
+    };
+
+    if (s == NULL)
+        return false;
+    if (!forwarding_write_request(s, path)) {
+        slab_give(&w->streams, s);
+        return false;
+    }
+    if (route != NULL && route->cluster < w->cluster_count)
+        setup.cluster = &w->clusters[route->cluster].rt;
+    exchange_init(&s->x, &setup, w->now);
+    http1_body_init(&s->request.body, head, down->listener->config->limits.head_bytes);
+    s->request.framing = head->body == BODY_CHUNKED ? RELAY_CHUNKED : RELAY_PLAIN;
+    s->out.keep = may_be_replayed(s);
+    s->corked = more && !http1_body_done(&s->request.body);
+    down->stream = s;
+    if (http1_body_done(&s->request.body))
+        stream_event(s, &(struct exchange_event){.kind = EVENT_REQUEST_COMPLETE});
+    stream_event(s, &(struct exchange_event){.kind = EVENT_BEGIN});
+    return true;
+}
+
+static void uncork(struct stream *s)
+{
+    s->corked = false;
+    if (s->up != NULL && s->up->stream == s)
+        stream_send(s);
+}
+
+static void too_large(struct stream *s)
+{
+    listener_count(s->down->listener, HTTP_downstream_rq_too_large, 1);
+    stream_refuse(s, REASON_TOO_LARGE);
+}
+
+static void receive_tunnel(struct stream *s, struct bytes *in)
+{
+    s->request.moved += in->len;
+    to_host(s, in, 1);
+    *in = BYTES_NONE;
+    downstream_pace(s->down);
+}
+
+static void receive_body(struct stream *s, struct bytes *in)
+{
+    struct http1_fault fault;
+    struct gather g;
+    enum relay_result result;
+
+    gather_init(&g, to_host, s);
+    result = relay_feed(&s->request, in, &g, &fault);
+    gather_flush(&g);
+    exchange_touch(&s->x, s->worker->now);
+    if (result == RELAY_BAD) {
+        listener_count(s->down->listener, HTTP_downstream_cx_protocol_error, 1);
+        stream_refuse(s, fault.status == 413 ? REASON_TOO_LARGE : REASON_BAD_REQUEST);
+        return;
+    }
+    if (s->request.moved > s->down->listener->config->limits.body_bytes) {
+        too_large(s);
+        return;
+    }
+    if (s->no_memory) {
+        stream_refuse(s, REASON_OUT_OF_MEMORY);
+        return;
+    }
+    limit_kept(s);
+    if (result == RELAY_DONE)
+        stream_event(s, &(struct exchange_event){.kind = EVENT_REQUEST_COMPLETE});
+    if (!stream_over(s))
+        uncork(s);
+}
+
+void stream_receive(struct stream *s, struct bytes *in)
+{
+    if (s->x.tunnel)
+        receive_tunnel(s, in);
+    else if (!http1_body_done(&s->request.body))
+        receive_body(s, in);
+}
+
+void stream_delivered(struct stream *s)
+{
+    exchange_touch(&s->x, s->worker->now);
+    if (s->up != NULL)
+        upstream_pace(s->up);
+    check_delivered(s);
+}
+
+bool stream_client_ended(struct stream *s)
+{
+    if (s->x.tunnel) {
+        shut_host(s);
+        return true;
+    }
+    /* Who has said "close" may close its half and wait; who has not would want to ask again. */
+    if (exchange_request_complete(&s->x) && !s->facts.keep_alive)
+        return true;
+    stream_client_gone(s);
+    return false;
+}
+
+void stream_client_gone(struct stream *s)
+{
+    s->close_client = true;
+    stream_event(s, &(struct exchange_event){.kind = EVENT_CLIENT_GONE});
+}
+
+void stream_refuse(struct stream *s, enum reason reason)
+{
+    stream_event(s, &(struct exchange_event){.kind = EVENT_REFUSED, .reason = reason});
+}
+
+void stream_host_ended(struct stream *s)
+{
+    s->close_client = true;
+    stream_event(s, &(struct exchange_event){.kind = EVENT_UPSTREAM_COMPLETE});
+}

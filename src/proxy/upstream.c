@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proxy/upstream.h"
+
+#include <assert.h>
+
+#include "io/error.h"
+#include "proxy/downstream.h"
+#include "proxy/forwarding.h"
+#include "proxy/pool.h"
+#include "proxy/stream.h"
+
+/* Of an answer's head, with its fields. Fixed: what a host sends is not the operator's to choose.
+ */
+static const struct http1_limits answer_limits = {.head_bytes = 80 * 1024,
+                                                  .fields = MESSAGE_FIELDS_MAX};
+
+static struct cluster_rt *cluster_of(struct upstream *up)
+{
+    return &up->pool->cluster->rt;
+}
+
+/* --- life --- */
+
+static void bury_later(struct upstream *up)
+{
+    up->state = UPSTREAM_DEAD;
+    alarm_cancel(&up->alarm, &up->pool->cluster->worker->wheel);
+    list_remove(&up->all);
+    list_push_back(&up->pool->cluster->worker->dead_upstreams, &up->all);
+}
+
+/* The link goes; the slot falls free. */
+static void end(struct upstream *up)
+{
+    struct pool *pool = up->pool;
+
+    link_close(up->link);
+    bury_later(up);
+    pool_closed(pool);
+}
+
+void upstream_close(struct upstream *up)
+{
+    cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_destroy_local, 1);
+    end(up);
+}
+
+static void close_by_host(struct upstream *up)
+{
+    cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_destroy_remote, 1);
+    end(up);
+}
+
+void upstream_bury(struct upstream *up)
+{
+    struct worker *w = up->pool->cluster->worker;
+
+    list_remove(&up->all);
+    inbuf_release(&up->in);
+    slab_give(&w->upstreams, up);
+}
+
+/* Off the idle list, where it was not asked for by anybody. */
+static void leave_idle(struct upstream *up)
+{
+    list_remove(&up->in_pool);
+    up->pool->cluster->idle_count--;
+}
+
+/* --- connecting --- */
+
+static void connect_failed(struct upstream *up, enum attempt_fault fault)
+{
+    struct pool *pool = up->pool;
+    struct cluster_rt *rt = &pool->cluster->rt;
+
+    cluster_rt_count(rt, CLUSTER_upstream_cx_connect_fail, 1);
+    endpoint_rt_count(rt, pool->host, ENDPOINT_cx_connect_fail);
+    pool->connecting--;
+    upstream_close(up);
+    pool_connect_failed(pool, fault);
+}
+
+static void on_alarm(struct timer *t, mono_ns now)
+{
+    struct upstream *up = CONTAINER_OF(t, struct upstream, alarm.timer);
+
+    if (!alarm_is_due(&up->alarm, &up->pool->cluster->worker->wheel, now))
+        return;
+    if (up->state == UPSTREAM_CONNECTING) {
+        cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_connect_timeout, 1);
+        connect_failed(up, FAULT_CONNECT_TIMEOUT);
+    } else if (up->state == UPSTREAM_IDLE) {
+        cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_idle_timeout, 1);
+        leave_idle(up);
+        upstream_close(up);
+    }
+}
+
+static void on_opened(void *owner)
+{
+    struct upstream *up = owner;
+    struct worker *w = up->pool->cluster->worker;
+
+    up->pool->connecting--;
+    histogram_record(&cluster_of(up)->cells->connect_ms,
+                     mono_since(up->connect_at, w->now) / NS_PER_US);
+    alarm_set(&up->alarm, &w->wheel, MONO_NEVER);
+    up->state = UPSTREAM_IDLE;
+    up->reading = true;
+    link_read_start(up->link);
+    pool_ready(up->pool, up);
+}
+
+static const struct link_events upstream_events;
+
+static void make(struct upstream *up, struct pool *pool, struct link *link)
+{
+    struct worker *w = pool->cluster->worker;
+
+    *up = (struct upstream){
+        .link = link, .pool = pool, .state = UPSTREAM_CONNECTING, .connect_at = w->now};
+    list_push_back(&w->upstream_links, &up->all);
+    list_init(&up->in_pool);
+    alarm_init(&up->alarm, on_alarm);
+    alarm_set(&up->alarm, &w->wheel, mono_after(w->now, pool->cluster->rt.config->connect_timeout));
+    link_own(link, &upstream_events, up);
+}
+
+enum attempt_fault upstream_connect(struct pool *pool)
+{
+    const struct cluster *c = pool->cluster->rt.config;
+    struct worker *w = pool->cluster->worker;
+    const struct connect_options options = {
+        .keepalive = c->keepalive,
+        .keepalive_idle_s = c->keepalive_idle_s,
+        .keepalive_interval_s = c->keepalive_interval_s,
+        .keepalive_probes = c->keepalive_probes,
+    };
+    struct upstream *up = slab_take(&w->upstreams);
+    struct link *link;
+
+    if (up == NULL)
+        return FAULT_LOCAL;
+    if (poller_connect(w->setup.poller, &c->endpoints[pool->host].address, &options, &link) !=
+        IO_OK) {
+        slab_give(&w->upstreams, up);
+        return FAULT_LOCAL;
+    }
+    make(up, pool, link);
+    return FAULT_NONE;
+}
+
+/* --- in use --- */
+
+void upstream_attach(struct upstream *up, struct stream *s)
+{
+    assert(up->state == UPSTREAM_IDLE);
+    up->state = UPSTREAM_BUSY;
+    up->stream = s;
+    up->head_done = false;
+    up->answer_seen = false;
+    up->reusable = false;
+    up->scan = (struct http1_scan){.seen = 0};
+    up->requests++;
+    alarm_set(&up->alarm, &up->pool->cluster->worker->wheel, MONO_NEVER);
+}
+
+void upstream_pace(struct upstream *up)
+{
+    bool wanted =
+        up->state != UPSTREAM_BUSY || up->write_failed || downstream_flushed(up->stream->down);
+
+    if (wanted == up->reading || up->ended)
+        return;
+    up->reading = wanted;
+    if (wanted) {
+        cluster_rt_count(cluster_of(up), CLUSTER_upstream_flow_control_resumed_reading_total, 1);
+        link_read_start(up->link);
+    } else {
+        cluster_rt_count(cluster_of(up), CLUSTER_upstream_flow_control_paused_reading_total, 1);
+        link_read_stop(up->link);
+    }
+}
+
+void upstream_write_failed(struct upstream *up)
+{
+    up->write_failed = true;
+    upstream_pace(up);
+}
+
+static bool clean(struct upstream *up)
+{
+    uint32_t most = cluster_of(up)->config->limits.max_requests_per_connection;
+
+    if (!up->reusable || up->ended || up->write_failed)
+        return false;
+    if (most == 0 || up->requests < most)
+        return true;
+    cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_max_requests, 1);
+    return false;
+}
+
+void upstream_release(struct upstream *up)
+{
+    bool good = clean(up) && stream_sent_whole(up->stream);
+
+    up->stream = NULL;
+    if (!good) {
+        upstream_close(up);
+        return;
+    }
+    up->state = UPSTREAM_IDLE;
+    upstream_pace(up);
+    pool_ready(up->pool, up);
+}
+
+static void count_broken(struct upstream *up, enum cluster_metric side)
+{
+    cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_destroy_with_active_rq, 1);
+    cluster_rt_count(cluster_of(up), side, 1);
+}
+
+void upstream_abandon(struct upstream *up)
+{
+    up->stream = NULL;
+    if (up->ended) {
+        count_broken(up, CLUSTER_upstream_cx_destroy_remote_with_active_rq);
+        close_by_host(up);
+    } else {
+        count_broken(up, CLUSTER_upstream_cx_destroy_local_with_active_rq);
+        upstream_close(up);
+    }
+}
+
+/* --- the answer --- */
+
+static void broken(struct upstream *up, enum attempt_fault fault)
+{
+    struct stream *s = up->stream;
+
+    if (fault == FAULT_PROTOCOL)
+        cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_protocol_error, 1);
+    stream_event(s, &(struct exchange_event){
+                        .kind = EVENT_BROKEN,
+                        .fault = fault,
+                        .untouched = !up->answer_seen,
+                        .replayable = s->bytes_to_host == 0 || s->out.keep || s->request.moved == 0,
+                    });
+}
+
+static void to_client(void *to, const struct bytes *parts, size_t n)
+{
+    downstream_write(to, parts, n);
+}
+
+static bool is_interim(const struct message_head *head)
+{
+    return head->status < 200 && head->status != 101;
+}
+
+/* The final head, or a 101: into |g|, by way of the exchange. False: that was the end of it. */
+static bool take_final(struct upstream *up, struct message_head *head, struct gather *g)
+{
+    struct stream *s = up->stream;
+    struct exchange_event e = {.kind = EVENT_HEAD, .status = head->status};
+
+    if (head->status == 101) {
+        if (!s->facts.websocket || !head->websocket) {
+            broken(up, FAULT_PROTOCOL);
+            return false;
+        }
+        e.kind = EVENT_TUNNEL;
+    }
+    up->head_done = true;
+    up->reusable = forwarding_answer_reusable(head);
+    if (!head->keep_alive)
+        cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_close_notify, 1);
+    http1_body_init(&s->response.body, head, answer_limits.head_bytes);
+    stream_event(s, &e);
+    if (s->up != up)
+        return false;
+    gather_add(g, forwarding_write_answer(s, head));
+    return true;
+}
+
+/* One head off |*in|, if it is whole. False: nothing more can be done with |*in| now. */
+static bool take_head(struct upstream *up, struct bytes *in, struct gather *g)
+{
+    struct stream *s = up->stream;
+    struct message_head *head = &s->worker->head;
+    struct http1_fault fault;
+    size_t used;
+    enum http1_result result = http1_parse_response(*in, &up->scan, &answer_limits,
+                                                    s->facts.method_id, head, &used, &fault);
+
+    if (result == HTTP1_BAD)
+        broken(up, FAULT_PROTOCOL);
+    if (result != HTTP1_OK)
+        return false;
+    *in = bytes_skip(*in, used);
+    up->scan = (struct http1_scan){.seen = 0};
+    if (!is_interim(head))
+        return take_final(up, head, g);
+    cluster_rt_count(cluster_of(up), CLUSTER_upstream_rq_1xx, 1);
+    gather_add(g, forwarding_write_interim(s, head));
+    gather_flush(g); /* the next head is written to the same scratch */
+    return true;
+}
+
+static void complete(struct upstream *up)
+{
+    stream_event(up->stream, &(struct exchange_event){.kind = EVENT_UPSTREAM_COMPLETE});
+}
+
+static void take_body(struct upstream *up, struct bytes *in, struct gather *g)
+{
+    struct stream *s = up->stream;
+    struct http1_fault fault;
+    enum relay_result result;
+
+    if (s->x.tunnel) {
+        gather_add(g, *in);
+        s->response.moved += in->len;
+        *in = BYTES_NONE;
+        gather_flush(g);
+        return;
+    }
+    result = relay_feed(&s->response, in, g, &fault);
+    gather_flush(g);
+    if (result == RELAY_BAD)
+        broken(up, FAULT_PROTOCOL);
+    if (result == RELAY_DONE && in->len > 0)
+        up->reusable = false; /* bytes nobody asked for: the next answer could not be trusted */
+    if (result == RELAY_DONE)
+        complete(up);
+}
+
+/* All that |*in| gives. On return |up| may have been given away. */
+static void take_answer(struct upstream *up, struct bytes *in)
+{
+    struct stream *s = up->stream;
+    struct gather g;
+
+    gather_init(&g, to_client, s->down);
+    while (!up->head_done)
+        if (!take_head(up, in, &g))
+            return;
+    take_body(up, in, &g);
+}
+
+/* The bytes held from before with |data| behind them; |held| takes them over. False: no memory. */
+static bool join(struct upstream *up, struct bytes data, struct inbuf *held, struct bytes *in)
+{
+    *held = up->in;
+    up->in = (struct inbuf){.data = NULL};
+    *in = data;
+    if (held->len == 0)
+        return true;
+    if (!inbuf_append(held, data, &up->pool->cluster->worker->allocations))
+        return false;
+    *in = inbuf_bytes(held);
+    return true;
+}
+
+/* |rest| is to come again, with more behind it. */
+static bool keep_rest(struct upstream *up, struct inbuf *held, struct bytes rest)
+{
+    if (held->len == 0)
+        return inbuf_append(&up->in, rest, &up->pool->cluster->worker->allocations);
+    inbuf_keep(held, rest);
+    up->in = *held;
+    *held = (struct inbuf){.data = NULL};
+    return true;
+}
+
+static void received_unasked(struct upstream *up)
+{
+    leave_idle(up);
+    cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_protocol_error, 1);
+    upstream_close(up);
+}
+
+static void on_received(void *owner, struct bytes data)
+{
+    struct upstream *up = owner;
+    struct stream *s = up->stream;
+    struct inbuf held;
+    struct bytes in;
+
+    cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_rx_bytes_total, data.len);
+    if (up->state == UPSTREAM_IDLE) {
+        received_unasked(up);
+        return;
+    }
+    up->answer_seen = true;
+    exchange_touch(&s->x, s->worker->now);
+    if (join(up, data, &held, &in))
+        take_answer(up, &in);
+    else
+        broken(up, FAULT_RESET);
+    if (up->state == UPSTREAM_BUSY && up->stream == s) {
+        if (keep_rest(up, &held, in))
+            upstream_pace(up);
+        else
+            broken(up, FAULT_RESET);
+    }
+    inbuf_release(&held);
+}
+
+/* --- the end of a connection --- */
+
+static void ended_under_answer(struct upstream *up)
+{
+    struct stream *s = up->stream;
+    struct gather g;
+    enum relay_result result;
+
+    gather_init(&g, to_client, s->down);
+    result = relay_end(&s->response, &g);
+    if (result == RELAY_DONE) {
+        gather_flush(&g);
+        complete(up);
+    } else {
+        broken(up, FAULT_RESET);
+    }
+}
+
+static void on_ended(void *owner)
+{
+    struct upstream *up = owner;
+
+    up->ended = true;
+    if (up->state == UPSTREAM_IDLE) {
+        leave_idle(up);
+        close_by_host(up);
+    } else if (up->stream->x.tunnel) {
+        stream_host_ended(up->stream);
+    } else if (up->head_done) {
+        ended_under_answer(up);
+    } else {
+        broken(up, FAULT_RESET);
+    }
+}
+
+static enum attempt_fault connect_fault(int error)
+{
+    return error == IO_NO_DESCRIPTORS || error == IO_NO_MEMORY || error == IO_NO_PORTS
+               ? FAULT_LOCAL
+               : FAULT_REFUSED;
+}
+
+static void on_failed(void *owner, int error)
+{
+    struct upstream *up = owner;
+
+    switch (up->state) {
+    case UPSTREAM_CONNECTING:
+        connect_failed(up, connect_fault(error));
+        return;
+    case UPSTREAM_IDLE:
+        leave_idle(up);
+        close_by_host(up);
+        return;
+    case UPSTREAM_BUSY:
+        up->ended = true;
+        broken(up, FAULT_RESET);
+        return;
+    case UPSTREAM_DEAD:
+        return;
+    }
+}
+
+static void on_writable(void *owner)
+{
+    struct upstream *up = owner;
+
+    if (up->state == UPSTREAM_BUSY)
+        stream_send(up->stream);
+}
+
+static const struct link_events upstream_events = {
+    .opened = on_opened,
+    .received = on_received,
+    .ended = on_ended,
+    .writable = on_writable,
+    .failed = on_failed,
+};

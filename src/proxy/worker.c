@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proxy/worker.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "io/error.h"
+#include "model/messages.h"
+#include "proxy/accepting.h"
+#include "proxy/downstream.h"
+#include "proxy/outbuf.h"
+#include "proxy/pool.h"
+#include "proxy/stream.h"
+#include "proxy/upstream.h"
+#include "proxy/worker_state.h"
+
+/* Objects of each kind kept for reuse; beyond that they go back to the heap. */
+#define KEEP_OBJECTS 4096u
+#define KEEP_BUFFERS 64u
+
+/* --- the end of a turn --- */
+
+static void bury_streams(struct worker *w)
+{
+    struct list *dead;
+
+    while ((dead = list_pop_front(&w->dead_streams)) != NULL)
+        slab_give(&w->streams, CONTAINER_OF(dead, struct stream, waiting));
+}
+
+static void bury(struct worker *w)
+{
+    bury_streams(w);
+    while (!list_empty(&w->dead_downstreams))
+        downstream_bury(CONTAINER_OF(w->dead_downstreams.next, struct downstream, all));
+    while (!list_empty(&w->dead_upstreams))
+        upstream_bury(CONTAINER_OF(w->dead_upstreams.next, struct upstream, all));
+}
+
+static uint64_t heap_allocations(const struct worker *w)
+{
+    return w->allocations + w->streams.grown + w->downstreams.grown + w->upstreams.grown +
+           w->heads.grown + w->outbufs.grown;
+}
+
+/* --- draining --- */
+
+static void close_idle_upstreams(struct worker *w)
+{
+    struct list *at = w->upstream_links.next;
+
+    while (at != &w->upstream_links) {
+        struct upstream *up = CONTAINER_OF(at, struct upstream, all);
+
+        at = at->next;
+        if (up->state != UPSTREAM_DEAD)
+            upstream_close(up);
+    }
+}
+
+static void kill_clients(struct worker *w)
+{
+    while (!list_empty(&w->connections))
+        downstream_kill(CONTAINER_OF(w->connections.next, struct downstream, all));
+}
+
+static void finish(struct worker *w)
+{
+    const struct message m = {.kind = MESSAGE_WORKER_DONE, .index = w->setup.index};
+
+    if (w->done)
+        return;
+    w->done = true;
+    close_idle_upstreams(w);
+    mailbox_post(w->setup.control, &m);
+}
+
+static void on_drain_end(struct timer *t, mono_ns now)
+{
+    struct worker *w = CONTAINER_OF(t, struct worker, drain_end);
+
+    (void)now;
+    kill_clients(w);
+}
+
+static void drain(struct worker *w, mono_ns until)
+{
+    if (w->draining)
+        return;
+    w->draining = true;
+    accepting_close(w);
+    wheel_arm(&w->wheel, &w->drain_end, until);
+    for (struct list *at = w->connections.next; at != &w->connections; at = at->next)
+        downstream_drain(CONTAINER_OF(at, struct downstream, all));
+}
+
+static void quit(struct worker *w)
+{
+    accepting_close(w);
+    kill_clients(w);
+    finish(w);
+}
+
+/* --- messages --- */
+
+static void slot_news(struct worker *w, const struct cluster_state *state)
+{
+    for (uint32_t i = 0; i < w->cluster_count; i++)
+        if (w->clusters[i].rt.state == state)
+            pools_slot_news(&w->clusters[i]);
+}
+
+static void read_message(struct worker *w, const struct message *m)
+{
+    switch ((enum message_kind)m->kind) {
+    case MESSAGE_DRAIN:
+        drain(w, m->at);
+        return;
+    case MESSAGE_QUIT:
+        quit(w);
+        return;
+    case MESSAGE_SLOT:
+        slot_news(w, m->object);
+        return;
+    case MESSAGE_OUTLIER:
+    case MESSAGE_WORKER_DONE:
+        return;
+    }
+}
+
+static void read_mail(struct worker *w)
+{
+    struct message m;
+
+    while (mailbox_take(w->setup.inbox, &m))
+        read_message(w, &m);
+}
+
+/* --- the turn --- */
+
+mono_ns worker_wakeup(const struct worker *w)
+{
+    return wheel_next(&w->wheel);
+}
+
+void worker_turn(struct worker *w)
+{
+    poller_wait(w->setup.poller, worker_wakeup(w));
+    w->now = clock_read(w->setup.clock);
+    poller_dispatch(w->setup.poller);
+    read_mail(w);
+    wheel_run(&w->wheel, w->now);
+    if (w->draining && list_empty(&w->connections))
+        finish(w);
+    bury(w);
+    worker_count(w, WORKER_turns, 1);
+    atomic_store_explicit(&w->cells->at[WORKER_heap_allocations], heap_allocations(w),
+                          memory_order_relaxed);
+}
+
+bool worker_done(const struct worker *w)
+{
+    return w->done;
+}
+
+/* --- the date --- */
+
+static void put_two(struct text *t, uint64_t v)
+{
+    if (v < 10)
+        text_char(t, '0');
+    text_u64(t, v);
+}
+
+/* Days since 1970-01-01 to a date (Hinnant, "chrono-compatible low-level date algorithms"). */
+static void civil(uint64_t days, uint64_t *year, uint64_t *month, uint64_t *day)
+{
+    uint64_t z = days + 719468;
+    uint64_t era = z / 146097;
+    uint64_t doe = z - era * 146097;
+    uint64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+    uint64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    uint64_t mp = (5 * doy + 2) / 153;
+
+    *day = doy - (153 * mp + 2) / 5 + 1;
+    *month = mp < 10 ? mp + 3 : mp - 9;
+    *year = yoe + era * 400 + (*month <= 2);
+}
+
+static void write_date(struct text *t, uint64_t seconds)
+{
+    static const char days[7][4] = {"Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"};
+    static const char months[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    uint64_t year, month, day;
+
+    civil(seconds / 86400, &year, &month, &day);
+    text_str(t, days[seconds / 86400 % 7]);
+    text_str(t, ", ");
+    put_two(t, day);
+    text_char(t, ' ');
+    text_str(t, months[month - 1]);
+    text_char(t, ' ');
+    text_u64(t, year);
+    text_char(t, ' ');
+    put_two(t, seconds / 3600 % 24);
+    text_char(t, ':');
+    put_two(t, seconds / 60 % 60);
+    text_char(t, ':');
+    put_two(t, seconds % 60);
+    text_str(t, " GMT");
+}
+
+struct bytes worker_date(struct worker *w)
+{
+    struct text t;
+
+    if (w->now >= w->date_until) {
+        wall_ns wall = clock_wall(w->setup.clock);
+
+        text_init(&t, w->date, sizeof(w->date));
+        write_date(&t, wall / NS_PER_S);
+        text_end(&t);
+        w->date_until = mono_after(w->now, NS_PER_S - wall % NS_PER_S);
+    }
+    return bytes_of(w->date);
+}
+
+/* --- life --- */
+
+static void init_slabs(struct worker *w)
+{
+    slab_init(&w->streams, sizeof(struct stream), KEEP_OBJECTS);
+    slab_init(&w->downstreams, sizeof(struct downstream), KEEP_OBJECTS);
+    slab_init(&w->upstreams, sizeof(struct upstream), KEEP_OBJECTS);
+    slab_init(&w->heads, SMALL_HEAD_SIZE, KEEP_OBJECTS);
+    slab_init(&w->outbufs, OUTBUF_SIZE, KEEP_BUFFERS);
+}
+
+static void init(struct worker *w, const struct worker_setup *setup)
+{
+    w->setup = *setup;
+    w->snapshot = snapshot_take(setup->snapshot);
+    w->cells = &setup->process->worker_cells[setup->index];
+    w->now = clock_read(setup->clock);
+    wheel_init(&w->wheel, w->now);
+    rng_init(&w->rng, setup->seed);
+    init_slabs(w);
+    list_init(&w->connections);
+    list_init(&w->upstream_links);
+    list_init(&w->dead_downstreams);
+    list_init(&w->dead_upstreams);
+    list_init(&w->dead_streams);
+    timer_init(&w->drain_end, on_drain_end);
+}
+
+static bool init_clusters(struct worker *w)
+{
+    uint32_t n = w->snapshot->cluster_count;
+
+    w->clusters = memory_take_array(n == 0 ? 1 : n, sizeof(*w->clusters));
+    if (w->clusters == NULL)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        w->cluster_count = i + 1;
+        if (!pools_init(&w->clusters[i], w, &w->snapshot->clusters[i]))
+            return false;
+    }
+    return true;
+}
+
+int worker_create(const struct worker_setup *setup, struct worker **out,
+                  const struct listener_config **failed)
+{
+    struct worker *w = memory_take(sizeof(*w));
+    int error = IO_NO_MEMORY;
+
+    *failed = NULL;
+    if (w == NULL)
+        return error;
+    init(w, setup);
+    if (init_clusters(w))
+        error = accepting_open(w, failed);
+    if (error != IO_OK) {
+        worker_free(w);
+        return error;
+    }
+    *out = w;
+    return IO_OK;
+}
+
+static void release_slabs(struct worker *w)
+{
+    slab_release(&w->streams);
+    slab_release(&w->downstreams);
+    slab_release(&w->upstreams);
+    slab_release(&w->heads);
+    slab_release(&w->outbufs);
+}
+
+void worker_free(struct worker *w)
+{
+    if (w == NULL)
+        return;
+    accepting_close(w);
+    kill_clients(w);
+    close_idle_upstreams(w);
+    bury(w);
+    for (uint32_t i = 0; i < w->cluster_count; i++)
+        pools_release(&w->clusters[i]);
+    memory_give(w->clusters);
+    memory_give(w->listeners);
+    release_slabs(w);
+    snapshot_drop(w->snapshot);
+    memory_give(w);
+}

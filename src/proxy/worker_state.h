@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of proxy/ share: one worker's state. Not for other folders. */
+#ifndef PROXY_WORKER_STATE_H
+#define PROXY_WORKER_STATE_H
+
+#include "base/list.h"
+#include "base/rng.h"
+#include "base/slab.h"
+#include "base/wheel.h"
+#include "codec/message.h"
+#include "exchange/cluster_rt.h"
+#include "proxy/alarm.h"
+#include "proxy/worker.h"
+
+struct upstream;
+
+/* The connections of this worker to one host. */
+struct pool {
+    struct cluster_pools *cluster;
+    uint32_t host;
+    uint32_t connecting;
+    uint32_t waiting_count;
+    struct list idle;    /* struct upstream, last used first */
+    struct list waiting; /* struct stream, first come first */
+};
+
+/* This worker's run-time state of a cluster, and its pools. */
+struct cluster_pools {
+    struct worker *worker;
+    struct cluster_rt rt;
+    struct pool *pools; /* [host] */
+    struct list queue;  /* struct stream: no connection slot was free */
+    uint32_t idle_count;
+    uint32_t epoch; /* of the hosts' health, when idle connections were last looked through */
+};
+
+struct listener_rt {
+    struct worker *worker;
+    const struct listener_config *config;
+    struct listener *listener; /* NULL: closed */
+    struct http_cells *cells;  /* this worker's */
+    struct address local;
+};
+
+/* Room for a request or response head on its way out: the largest head and what we add. */
+#define HEAD_EXTRA_MAX  1024u
+#define SCRATCH_SIZE    (256u * 1024)
+#define SMALL_HEAD_SIZE 4096u
+
+#define DATE_SIZE 32
+
+struct worker {
+    struct worker_setup setup;
+    struct snapshot *snapshot;
+    struct worker_cells *cells;
+    mono_ns now; /* of the present turn */
+    struct wheel wheel;
+    struct rng rng;
+    struct slab streams;
+    struct slab downstreams;
+    struct slab upstreams;
+    struct slab heads;          /* SMALL_HEAD_SIZE each */
+    struct slab outbufs;        /* OUTBUF_SIZE each */
+    uint64_t allocations;       /* beside the slabs' */
+    struct list connections;    /* struct downstream, all that live */
+    struct list upstream_links; /* struct upstream, all that live */
+    struct list dead_downstreams;
+    struct list dead_upstreams;
+    struct list dead_streams;
+    uint32_t listener_count;
+    struct listener_rt *listeners;
+    uint32_t cluster_count;
+    struct cluster_pools *clusters;
+    struct timer accept_retry;
+    struct timer drain_end;
+    bool accepting_paused;
+    bool draining;
+    bool done;
+    mono_ns date_until; /* the Date below holds until then */
+    char date[DATE_SIZE];
+    struct message_head head;      /* the one being parsed or forwarded; only within one call */
+    uint8_t scratch[SCRATCH_SIZE]; /* a response head on its way out */
+};
+
+static inline void worker_count(struct worker *w, enum worker_metric m, uint64_t n)
+{
+    cell_add(&w->cells->at[m], n);
+}
+
+static inline void listener_count(struct listener_rt *l, enum http_metric m, uint64_t n)
+{
+    cell_add(&l->cells->at[m], n);
+}
+
+static inline void listener_uncount(struct listener_rt *l, enum http_metric m)
+{
+    cell_sub(&l->cells->at[m], 1);
+}
+
+/* A client's connection is gone: accepting may go on. */
+void worker_client_left(struct worker *w);
+
+/* "Mon, 30 Nov 2026 06:00:00 GMT", of now. */
+struct bytes worker_date(struct worker *w);
+
+#endif
