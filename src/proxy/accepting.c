@@ -2,8 +2,8 @@
 #include "proxy/accepting.h"
 
 #include "base/memory.h"
+#include "exchange/bounds.h"
 #include "io/error.h"
-#include "policy/limit.h"
 #include "proxy/downstream.h"
 
 /* How long accepting rests when descriptors or memory ran out. */
@@ -35,19 +35,12 @@ static void rest(struct worker *w, const char *why)
               "worker %u: %s; new connections wait in the kernel's queue", w->setup.index, why);
 }
 
-static bool room_for_clients(const struct worker *w)
-{
-    const struct process_state *p = w->setup.process;
-
-    return limit_used(&p->downstream) < p->downstream_max;
-}
-
 static void on_retry(struct timer *t, mono_ns now)
 {
     struct worker *w = CONTAINER_OF(t, struct worker, accept_retry);
 
     (void)now;
-    if (!room_for_clients(w)) {
+    if (!bounds_client_room(w->setup.process)) {
         wheel_arm(&w->wheel, t, mono_after(w->now, ACCEPT_REST));
         return;
     }
@@ -60,16 +53,15 @@ static void on_accepted(void *owner, struct link *link, const struct address *pe
 {
     struct listener_rt *l = owner;
     struct worker *w = l->worker;
-    struct process_state *p = w->setup.process;
 
-    if (!limit_take(&p->downstream, p->downstream_max)) {
+    if (!bounds_take_client(w->setup.process)) {
         link_abort(link);
         listener_count(l, HTTP_downstream_cx_overflow, 1);
         rest(w, "as many client connections as the descriptors allow");
         return;
     }
     downstream_accept(l, link, peer);
-    if (!room_for_clients(w)) {
+    if (!bounds_client_room(w->setup.process)) {
         listener_count(l, HTTP_downstream_cx_overflow, 1);
         rest(w, "as many client connections as the descriptors allow");
     }
@@ -92,7 +84,7 @@ static const struct listener_events accepting_events = {
 
 void worker_client_left(struct worker *w)
 {
-    limit_give(&w->setup.process->downstream);
+    bounds_give_client(w->setup.process);
 }
 
 /* Where port 0 was asked for, the first worker's port is everybody's. */

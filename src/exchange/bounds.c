@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exchange/bounds.h"
+
+#include "policy/limit.h"
+
+bool bounds_take_client(struct process_state *p)
+{
+    return limit_take(&p->downstream, p->downstream_max);
+}
+
+void bounds_give_client(struct process_state *p)
+{
+    limit_give(&p->downstream);
+}
+
+bool bounds_client_room(const struct process_state *p)
+{
+    return limit_used(&p->downstream) < p->downstream_max;
+}
