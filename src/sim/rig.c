@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/rig.h"
+
+#include "control/control.h"
+#include "proxy/worker.h"
+
+/* --- what is configured --- */
+
+void rig_settings_init(struct rig_settings *s, uint64_t seed)
+{
+    *s = (struct rig_settings){
+        .seed = seed,
+        .workers = 2,
+        .hosts = 10,
+        .descriptors = 4096,
+        .memory_limit = UINT64_C(512) << 20,
+        .cluster =
+            {
+                .lb = LB_P2C,
+                .limits = default_limits,
+                .outlier = default_outlier,
+                .connect_timeout = DEFAULT_CONNECT_TIMEOUT,
+                .idle_timeout = DEFAULT_UPSTREAM_IDLE,
+                .connect_failover = true,
+            },
+        .route =
+            {
+                .timeout = DEFAULT_ROUTE_TIMEOUT,
+                .per_try_timeout = MONO_NEVER,
+                .idle_timeout = DEFAULT_STREAM_IDLE,
+            },
+        .listener =
+            {
+                .limits = default_http_limits,
+                .head_timeout = DEFAULT_HEAD_TIMEOUT,
+                .body_timeout = DEFAULT_BODY_TIMEOUT,
+                .idle_timeout = DEFAULT_CLIENT_IDLE,
+            },
+        .drain_timeout = DEFAULT_DRAIN_TIMEOUT,
+    };
+}
+
+static struct bytes address_text(struct arena *arena, const struct address *a)
+{
+    char room[ADDRESS_TEXT_MAX];
+    struct text t;
+
+    text_init(&t, room, sizeof(room));
+    address_write(&t, a);
+    return arena_copy(arena, text_bytes(&t));
+}
+
+static const struct endpoint *make_endpoints(struct rig *r, struct arena *arena)
+{
+    struct endpoint *all = arena_take(arena, r->settings.hosts * sizeof(*all));
+
+    for (uint32_t i = 0; all != NULL && i < r->settings.hosts; i++) {
+        all[i].address = r->servers[i].address;
+        all[i].text = address_text(arena, &all[i].address);
+        all[i].hostname = all[i].text;
+        all[i].weight = 1;
+    }
+    return all;
+}
+
+static bool fill_snapshot(struct rig *r, struct snapshot *s)
+{
+    struct cluster *c = arena_take(&s->arena, sizeof(*c));
+    struct route *route = arena_take(&s->arena, sizeof(*route));
+    struct listener_config *l = arena_take(&s->arena, sizeof(*l));
+
+    if (c == NULL || route == NULL || l == NULL)
+        return false;
+    *c = r->settings.cluster;
+    c->name = BYTES("backend");
+    c->stat_name = c->name;
+    c->endpoint_count = r->settings.hosts;
+    c->endpoints = make_endpoints(r, &s->arena);
+    *route = r->settings.route;
+    route->path = BYTES("/");
+    *l = r->settings.listener;
+    l->name = BYTES("web");
+    l->address = r->address;
+    l->route_count = 1;
+    l->routes = route;
+    s->version = 1;
+    s->listener_count = 1;
+    s->listeners = l;
+    s->cluster_count = 1;
+    s->clusters = c;
+    s->workers = r->settings.workers;
+    s->access_log.to = BYTES("off");
+    s->drain_timeout = r->settings.drain_timeout;
+    return c->endpoints != NULL && snapshot_attach_state(s, r->settings.workers);
+}
+
+/* --- the loops --- */
+
+static mono_ns worker_loop_wakeup(void *owner)
+{
+    return worker_wakeup(((struct rig_worker *)owner)->worker);
+}
+
+static void worker_loop_turn(void *owner)
+{
+    worker_turn(((struct rig_worker *)owner)->worker);
+}
+
+static bool worker_loop_done(void *owner)
+{
+    return worker_done(((struct rig_worker *)owner)->worker);
+}
+
+static const struct world_loop_ops worker_ops = {
+    .wakeup = worker_loop_wakeup,
+    .turn = worker_loop_turn,
+    .done = worker_loop_done,
+};
+
+static mono_ns control_loop_wakeup(void *owner)
+{
+    return control_wakeup(owner);
+}
+
+static void control_loop_turn(void *owner)
+{
+    control_turn(owner);
+}
+
+static bool control_loop_done(void *owner)
+{
+    return control_done(owner);
+}
+
+static const struct world_loop_ops control_ops = {
+    .wakeup = control_loop_wakeup,
+    .turn = control_loop_turn,
+    .done = control_loop_done,
+};
+
+/* --- starting --- */
+
+static bool start_worker(struct rig *r, uint32_t i)
+{
+    struct rig_worker *w = &r->workers[i];
+    const struct listener_config *failed = NULL;
+    const struct worker_setup setup = {
+        .index = i,
+        .seed = r->settings.seed * RIG_WORKERS_MAX + i,
+        .clock = &r->world.clock,
+        .poller = &w->poller.base,
+        .inbox = &w->inbox.base,
+        .control = &r->control_inbox.base,
+        .peers = r->inboxes,
+        .peer_count = r->settings.workers,
+        .log = &r->log.base,
+        .records = &w->sink.base,
+        .process = r->state,
+        .snapshot = r->snapshot,
+    };
+
+    if (worker_create(&setup, &w->worker, &failed) != IO_OK)
+        return false;
+    world_loop_start(&w->loop);
+    return true;
+}
+
+static bool start_control(struct rig *r)
+{
+    const struct control_setup setup = {
+        .seed = r->settings.seed,
+        .clock = &r->world.clock,
+        .poller = &r->control_poller.base,
+        .inbox = &r->control_inbox.base,
+        .workers = r->inboxes,
+        .worker_count = r->settings.workers,
+        .log = &r->log.base,
+        .process = r->state,
+        .snapshot = r->snapshot,
+    };
+
+    r->control = control_create(&setup);
+    if (r->control == NULL)
+        return false;
+    r->control_loop.owner = r->control;
+    world_loop_start(&r->control_loop);
+    return true;
+}
+
+static bool start_servers(struct rig *r)
+{
+    for (uint32_t i = 0; i < r->settings.hosts; i++) {
+        const struct address a = {
+            .kind = ADDRESS_IPV4, .ip = {10, 0, 0, (uint8_t)(i + 1)}, .port = 8000};
+
+        if (!server_init(&r->servers[i], &r->server_loop, &r->ledger, i, &a) ||
+            !server_listen(&r->servers[i]))
+            return false;
+        r->servers[i].patience = r->settings.route.timeout;
+    }
+    return true;
+}
+
+/* What needs no memory, so that rig_stop can undo a start that failed. */
+static void lay_out(struct rig *r)
+{
+    world_init(&r->world, r->settings.seed);
+    ledger_init(&r->ledger, &r->world);
+    sim_log_init(&r->log, &r->world);
+    net_process_init(&r->process);
+    r->process.descriptors_max = r->settings.descriptors;
+    r->address = (struct address){.kind = ADDRESS_IPV4, .ip = {10, 1, 0, 1}, .port = 8080};
+    world_loop_init(&r->control_loop, &r->world, &control_ops, NULL);
+    sim_mailbox_init(&r->control_inbox, &r->control_loop);
+    sim_poller_init(&r->control_poller, &r->net, &r->process, &r->control_loop);
+    for (uint32_t i = 0; i < r->settings.workers; i++) {
+        struct rig_worker *w = &r->workers[i];
+
+        w->worker = NULL;
+        world_loop_init(&w->loop, &r->world, &worker_ops, w);
+        sim_mailbox_init(&w->inbox, &w->loop);
+        sim_poller_init(&w->poller, &r->net, &r->process, &w->loop);
+        ledger_sink_init(&w->sink, &r->ledger);
+        r->inboxes[i] = &w->inbox.base;
+    }
+    actor_loop_init(&r->client_loop, &r->net);
+    actor_loop_init(&r->server_loop, &r->net);
+}
+
+static bool start_proxy(struct rig *r)
+{
+    r->state = process_state_create(r->settings.workers, r->settings.descriptors,
+                                    r->settings.memory_limit, r->world.now);
+    r->snapshot = snapshot_create();
+    if (r->state == NULL || r->snapshot == NULL || !fill_snapshot(r, r->snapshot))
+        return false;
+    for (uint32_t i = 0; i < r->settings.workers; i++)
+        if (!start_worker(r, i))
+            return false;
+    return start_control(r);
+}
+
+bool rig_start(struct rig *r, const struct rig_settings *s)
+{
+    r->settings = *s;
+    r->state = NULL;
+    r->snapshot = NULL;
+    r->control = NULL;
+    memset(r->servers, 0, sizeof(r->servers));
+    lay_out(r);
+    if (!net_init(&r->net, &r->world))
+        return false;
+    client_init(&r->client, &r->client_loop, &r->ledger, &r->address);
+    return start_servers(r) && start_proxy(r);
+}
+
+/* --- ending --- */
+
+bool rig_drain(struct rig *r, span_ns within)
+{
+    mono_ns until = mono_after(r->world.now, within);
+
+    r->client.lenient = true;
+    control_drain(r->control);
+    world_loop_wake(&r->control_loop);
+    while (!control_done(r->control) && r->world.now < until && !r->world.failed)
+        world_run_for(&r->world, 10 * NS_PER_MS);
+    return control_done(r->control);
+}
+
+void rig_free_proxy(struct rig *r)
+{
+    r->client.lenient = true;
+    world_loop_stop(&r->control_loop);
+    for (uint32_t i = 0; i < r->settings.workers; i++) {
+        world_loop_stop(&r->workers[i].loop);
+        if (r->workers[i].worker != NULL)
+            worker_free(r->workers[i].worker);
+        r->workers[i].worker = NULL;
+    }
+    if (r->control != NULL)
+        control_free(r->control);
+    r->control = NULL;
+}
+
+void rig_stop(struct rig *r)
+{
+    rig_free_proxy(r);
+    if (r->net.scratch != NULL) {
+        client_release(&r->client);
+        for (uint32_t i = 0; i < r->settings.hosts; i++)
+            if (r->servers[i].net != NULL)
+                server_release(&r->servers[i]);
+        net_release(&r->net);
+    }
+    actor_loop_release(&r->client_loop);
+    actor_loop_release(&r->server_loop);
+    snapshot_drop(r->snapshot);
+    process_state_free(r->state);
+    ledger_release(&r->ledger);
+    world_release(&r->world);
+}
+
+/* --- sums --- */
+
+uint64_t rig_http_sum(const struct rig *r, enum http_metric m)
+{
+    const struct listener_state *s = r->snapshot->listeners[0].state;
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < s->workers; i++)
+        sum += cell_read(&s->cells[i]->at[m]);
+    return sum;
+}
+
+uint64_t rig_cluster_sum(const struct rig *r, enum cluster_metric m)
+{
+    return cluster_state_sum(rig_state(r), m);
+}

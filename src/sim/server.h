@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An HTTP/1.1 server of the simulator: answers as the request's path wishes, after a service time,
+ * in whatever mood it is set to. It remembers when it last gave cause for blame, so that the laws
+ * know the truth.
+ */
+#ifndef SIM_SERVER_H
+#define SIM_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/slab.h"
+#include "sim/actor.h"
+#include "sim/ledger.h"
+#include "sim/payload.h"
+
+struct message_head;
+struct server;
+
+enum answer_break {
+    BREAK_NONE,
+    BREAK_BEFORE_HEAD,
+    BREAK_IN_HEAD,
+    BREAK_IN_BODY /* after |break_at| bytes of it */
+};
+
+/* How one request will be answered. */
+struct answer_plan {
+    span_ns delay; /* from the whole request (early: its head) to the answer; MONO_NEVER: never */
+    uint32_t status;
+    uint32_t interims; /* 103s before it */
+    enum framing framing;
+    uint64_t length;
+    uint64_t key; /* of the body's bytes */
+    enum answer_break broken;
+    uint64_t break_at;
+    bool break_softly;   /* by FIN rather than RST */
+    bool early;          /* does not wait for the request's body */
+    bool says_close;     /* "connection: close", and closes */
+    bool closes;         /* closes after it without having said so */
+    bool stops_reading;  /* leaves the request's body unread */
+    uint32_t drip_piece; /* body bytes at a time, each |drip_gap|; 0: all at once */
+    span_ns drip_gap;
+};
+
+/* For tests: changes |plan|, which was made as the path wishes and the mood says. */
+typedef void (*server_decide)(struct server *s, const struct wish *wish,
+                              const struct message_head *head, struct answer_plan *plan);
+
+/* What it does to requests; permilles are drawn for each. May be changed at any time. */
+struct server_mood {
+    span_ns service;      /* shortest; an exponential with a mean of as much is added */
+    uint32_t slow_factor; /* multiplies it; 0 is 1 */
+    uint32_t error_permille;
+    uint32_t error_status;
+    uint32_t hang_permille;
+    uint32_t reset_permille; /* at a random place, before or in the answer */
+    uint32_t soft_permille;  /* of these: FIN rather than RST */
+    uint32_t drip_permille;
+    uint32_t early_permille;
+    uint32_t interim_permille;
+    uint32_t says_close_permille;
+    uint32_t closes_permille;
+    bool accept_reset;  /* resets each new connection */
+    span_ns idle_close; /* closes a connection without a request after; MONO_NEVER: never */
+};
+
+struct server {
+    struct net *net;
+    struct actor_loop *loop;
+    struct ledger *ledger;
+    uint32_t index;
+    struct address address;
+    struct net_site *site;
+    struct listener *listener; /* NULL: does not listen */
+    struct server_mood mood;
+    server_decide decide; /* may be NULL */
+    void *owner;
+    struct slab conn_slab;
+    struct list conns;
+    uint32_t conn_count;
+    span_ns patience;   /* an answer that takes longer is cause for blame */
+    bool blamable;      /* has ever given cause, or was set to */
+    mono_ns blame_at;   /* last time it gave cause */
+    mono_ns good_at;    /* last time it sent a status below 500 */
+    mono_ns down_since; /* nobody can connect to it; MONO_NEVER: somebody can */
+    uint64_t accepted;
+    uint64_t arrivals;
+    uint64_t answered;
+    uint64_t cut_requests; /* whose body never came whole */
+};
+
+/* Does not listen yet. False: no memory. */
+bool server_init(struct server *s, struct actor_loop *loop, struct ledger *ledger, uint32_t index,
+                 const struct address *address);
+void server_release(struct server *s);
+
+/* It cannot be blamed while this mood holds. */
+extern const struct server_mood server_fine;
+
+/* False: the address is taken, or no memory. */
+bool server_listen(struct server *s);
+
+/* New connections are refused; those there are go on. */
+void server_refuse(struct server *s);
+
+enum server_death {
+    DEATH_OF_PROCESS, /* kill -9: the kernel closes all it had */
+    DEATH_BY_RESET,   /* all connections are reset */
+    DEATH_OF_POWER    /* without a word */
+};
+
+/* server_listen brings it back. */
+void server_kill(struct server *s, enum server_death how);
+
+/* It or the path to it did something it may be blamed for. */
+void server_blame(struct server *s);
+
+enum server_road { ROAD_OPEN, ROAD_BLACK_HOLE, ROAD_REFUSES, ROAD_UNREACHABLE };
+
+/* The path to it changes; what is not open is cause for blame. */
+void server_set_road(struct server *s, enum server_road road);
+
+#endif
