@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The builder's frame, and what its parts share. */
+#include "control/config_build.h"
+
+struct bytes config_build_copy(struct config_build *b, struct bytes text)
+{
+    struct bytes copy = arena_copy(&b->snapshot->arena, text);
+
+    if (text.len > 0 && copy.data == NULL)
+        b->no_memory = true;
+    return copy;
+}
+
+struct address config_build_address(struct config_build *b, const struct address *a)
+{
+    struct address copy = *a;
+
+    if (a->kind != ADDRESS_UNIX)
+        return copy;
+    copy.path = arena_text(&b->snapshot->arena, bytes_of(a->path));
+    if (copy.path == NULL)
+        b->no_memory = true;
+    return copy;
+}
+
+void *config_build_array(struct config_build *b, size_t count, size_t size)
+{
+    void *array;
+
+    if (count == 0)
+        return NULL;
+    array = arena_take(&b->snapshot->arena, count * size);
+    if (array == NULL)
+        b->no_memory = true;
+    return array;
+}
+
+struct text *config_build_error(struct config_build *b, const struct config_node *at)
+{
+    return config_error_begin(b->errors, at->line, at->column);
+}
+
+void config_build_twice(struct config_build *b, const struct config_node *at, struct bytes name,
+                        const struct config_node *first)
+{
+    struct text *t = config_build_error(b, at);
+
+    config_quote(t, name);
+    text_str(t, " is given twice: first in line ");
+    text_u64(t, first->line);
+    config_error_end(b->errors);
+}
+
+void config_build(struct config_build *b, const struct config_file *file)
+{
+    struct snapshot *s = b->snapshot;
+
+    s->admin = config_build_address(b, &file->admin.listen);
+    s->workers = file->workers;
+    s->user = config_build_copy(b, file->user);
+    s->access_log.to = config_build_copy(b, file->access_log.to);
+    s->access_log.format = (enum log_format)file->access_log.format;
+    s->memory_limit = file->memory_limit;
+    s->drain_timeout = file->drain_timeout;
+    config_build_clusters(b, file);
+    if (!b->no_memory)
+        config_build_listeners(b, file);
+}

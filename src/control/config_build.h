@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the typed form of a configuration to a snapshot: what the rows alone cannot check. */
+#ifndef CONTROL_CONFIG_BUILD_H
+#define CONTROL_CONFIG_BUILD_H
+
+#include "base/arena.h"
+#include "control/config.h"
+#include "control/config_names.h"
+#include "control/config_schema.h"
+
+struct config_build {
+    struct arena *scratch; /* lives until the snapshot is built */
+    struct config_errors *errors;
+    struct config_resolver *resolver;
+    struct snapshot *snapshot; /* under way */
+    struct config_names clusters;
+    struct config_names hosts; /* looked up already */
+    struct address *host_addresses;
+    uint32_t host_count;
+    uint32_t lookups_failed;
+    bool nameless; /* a cluster has no good name, or there is none: routes are not to blame */
+    bool no_memory;
+};
+
+/* The whole. Adds errors; |b->snapshot| is only of use where there are none. */
+void config_build(struct config_build *b, const struct config_file *file);
+
+/* For the parts of the builder. */
+struct bytes config_build_copy(struct config_build *b, struct bytes text);
+struct address config_build_address(struct config_build *b, const struct address *a);
+void *config_build_array(struct config_build *b, size_t count, size_t size);
+struct text *config_build_error(struct config_build *b, const struct config_node *at);
+/* "'name' is given twice" with the line of the first. */
+void config_build_twice(struct config_build *b, const struct config_node *at, struct bytes name,
+                        const struct config_node *first);
+
+/* config_build_cluster.c: all clusters of |file| into the snapshot. */
+void config_build_clusters(struct config_build *b, const struct config_file *file);
+/* config_build_listener.c: all listeners. */
+void config_build_listeners(struct config_build *b, const struct config_file *file);
+
+#endif

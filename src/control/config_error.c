@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Collects and shows the errors of a configuration. */
+#include "control/config_error.h"
+
+#include <string.h>
+
+/* A line is shown up to this many characters; of a longer one, a window around the place. */
+#define EXCERPT_MAX  100
+#define EXCERPT_LEAD 60
+
+/* What is quoted of a key or a value. */
+#define QUOTE_MAX 60
+
+void config_errors_init(struct config_errors *e)
+{
+    memset(e, 0, sizeof(*e));
+    arena_init(&e->arena, 1024, SIZE_MAX);
+}
+
+void config_errors_release(struct config_errors *e)
+{
+    arena_release(&e->arena);
+    config_errors_init(e);
+}
+
+void config_errors_open(struct config_errors *e, struct bytes file, struct bytes source)
+{
+    e->file = arena_copy(&e->arena, file);
+    e->source = source;
+}
+
+void config_errors_close(struct config_errors *e)
+{
+    e->source = BYTES_NONE;
+}
+
+bool config_errors_full(const struct config_errors *e)
+{
+    return e->count == CONFIG_ERRORS_MAX;
+}
+
+/* Length of the line break at |b|, as YAML counts lines: LF, CR, CRLF, NEL, LS, PS. */
+static size_t break_at(struct bytes b)
+{
+    if (b.len == 0)
+        return 0;
+    if (b.data[0] == '\n')
+        return 1;
+    if (b.data[0] == '\r')
+        return b.len > 1 && b.data[1] == '\n' ? 2 : 1;
+    if (bytes_start_with(b, BYTES("\xc2\x85")))
+        return 2;
+    if (bytes_start_with(b, BYTES("\xe2\x80\xa8")) || bytes_start_with(b, BYTES("\xe2\x80\xa9")))
+        return 3;
+    return 0;
+}
+
+/* Line |*line| of |source|; where there are fewer, the last one that is not empty, and its number.
+ */
+static struct bytes find_line(struct bytes source, uint32_t *line)
+{
+    struct bytes found = BYTES_NONE;
+    uint32_t number = 1, of_found = 1;
+    size_t start = 0, i = 0;
+
+    while (i <= source.len) {
+        size_t end = break_at(bytes_skip(source, i));
+
+        if (end == 0 && i < source.len) {
+            i++;
+            continue;
+        }
+        if (i > start || number == 1) {
+            found = bytes_slice(source, start, i - start);
+            of_found = number;
+        }
+        if (number == *line && i + end < source.len)
+            return bytes_slice(source, start, i - start);
+        if (end == 0)
+            break;
+        i += end;
+        start = i;
+        number++;
+    }
+    *line = of_found;
+    return found;
+}
+
+static bool continues(uint8_t c)
+{
+    return (c & 0xc0) == 0x80;
+}
+
+static uint32_t characters(struct bytes b)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < b.len; i++)
+        n += !continues(b.data[i]);
+    return n;
+}
+
+/* Offset of character |n| of |b|. */
+static size_t offset_of(struct bytes b, uint32_t n)
+{
+    size_t i = 0;
+
+    for (; i < b.len; i++)
+        if (!continues(b.data[i]) && n-- == 0)
+            break;
+    return i;
+}
+
+/* Tabs as blanks, so that the caret stands right; what a terminal would obey as '?'. */
+static void make_printable(uint8_t *data, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (data[i] == '\t')
+            data[i] = ' ';
+        else if (data[i] < 0x20 || data[i] == 0x7f)
+            data[i] = '?';
+    }
+}
+
+static void set_excerpt(struct config_errors *e, struct config_error *error)
+{
+    uint32_t line = error->line;
+    struct bytes text = find_line(e->source, &line);
+    uint32_t length = characters(text);
+    uint32_t from;
+
+    if (line != error->line || error->column > length + 1)
+        error->column = length + 1; /* past the end of the file: its very end */
+    error->line = line;
+    from = error->column > EXCERPT_MAX ? error->column - EXCERPT_LEAD : 0;
+    text = bytes_skip(text, offset_of(text, from));
+    text = arena_copy(&e->arena, bytes_slice(text, 0, offset_of(text, EXCERPT_MAX)));
+    if (text.data != NULL)
+        make_printable((uint8_t *)(uintptr_t)text.data, text.len);
+    error->excerpt = text;
+    error->caret = error->column - 1 - from;
+}
+
+struct text *config_error_begin(struct config_errors *e, uint32_t line, uint32_t column)
+{
+    text_init(&e->text, e->room, sizeof(e->room));
+    e->line = line;
+    e->column = column;
+    return &e->text;
+}
+
+static bool is_before(const struct config_error *a, const struct config_error *b)
+{
+    return a->line != b->line ? a->line < b->line : a->column < b->column;
+}
+
+void config_error_end(struct config_errors *e)
+{
+    struct config_error error = {.line = e->line, .column = e->column};
+    uint32_t at = e->count;
+
+    if (config_errors_full(e))
+        return;
+    error.message = arena_copy(&e->arena, text_bytes(&e->text));
+    if (error.line > 0)
+        set_excerpt(e, &error);
+    for (; at > 0 && is_before(&error, &e->at[at - 1]); at--)
+        e->at[at] = e->at[at - 1];
+    e->at[at] = error;
+    e->count++;
+}
+
+void config_error_add(struct config_errors *e, uint32_t line, uint32_t column, const char *message,
+                      const char *detail)
+{
+    struct text *t = config_error_begin(e, line, column);
+
+    text_str(t, message);
+    if (detail != NULL)
+        text_str(t, detail);
+    config_error_end(e);
+}
+
+/* C1 is told by its first byte, 0xc2; what is left of it prints as nothing. */
+static bool control_at(struct bytes b, size_t i)
+{
+    uint8_t c = b.data[i];
+
+    return c < 0x20 || c == 0x7f ||
+           (c == 0xc2 && i + 1 < b.len && b.data[i + 1] >= 0x80 && b.data[i + 1] < 0xa0);
+}
+
+bool config_has_control(struct bytes b)
+{
+    for (size_t i = 0; i < b.len; i++)
+        if (control_at(b, i))
+            return true;
+    return false;
+}
+
+void config_quote(struct text *t, struct bytes b)
+{
+    size_t end = offset_of(b, QUOTE_MAX);
+
+    text_char(t, '\'');
+    for (size_t i = 0; i < end; i++)
+        text_char(t, control_at(b, i) ? '?' : (char)b.data[i]);
+    text_str(t, end < b.len ? "...'" : "'");
+}
+
+void config_error_write(struct text *t, const struct config_errors *e, uint32_t index)
+{
+    const struct config_error *error = &e->at[index];
+
+    text_put(t, e->file);
+    if (error->line > 0) {
+        text_char(t, ':');
+        text_u64(t, error->line);
+        text_char(t, ':');
+        text_u64(t, error->column);
+    }
+    text_str(t, ": ");
+    text_put(t, error->message);
+    text_char(t, '\n');
+    if (error->line == 0)
+        return;
+    text_str(t, "    ");
+    text_put(t, error->excerpt);
+    text_str(t, "\n    ");
+    for (uint32_t i = 0; i < error->caret; i++)
+        text_char(t, ' ');
+    text_str(t, "^\n");
+}
+
+void config_errors_write(struct text *t, const struct config_errors *e)
+{
+    for (uint32_t i = 0; i < e->count; i++)
+        config_error_write(t, e, i);
+    if (!config_errors_full(e))
+        return;
+    text_put(t, e->file);
+    text_str(t, ": only the first errors are shown; there may be more\n");
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads trees by tables: maps into structs, lists into arrays. Values: config_value.c. */
+#include "control/config_field.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "control/config_value.h"
+
+/* Most rows of a table. */
+#define ROWS_MAX 64
+
+static void *at(const struct field *row, void *object)
+{
+    return (uint8_t *)object + row->at;
+}
+
+void fields_preset(const struct fields *f, void *out)
+{
+    for (const struct field *row = f->rows; row->name != NULL; row++) {
+        if (row->kind == FIELD_OBJECT)
+            fields_preset(row->of, at(row, out));
+        else
+            config_value_preset(row, at(row, out));
+    }
+}
+
+static const struct field *find_row(const struct fields *f, struct bytes name)
+{
+    for (const struct field *row = f->rows; row->name != NULL; row++)
+        if (bytes_equal(bytes_of(row->name), name))
+            return row;
+    return NULL;
+}
+
+/* The first table, below |f|, that knows |name|: where a key that stands wrong belongs. */
+static const struct fields *find_home(const struct fields *f, struct bytes name)
+{
+    const struct field *found = find_row(f, name);
+
+    if (found != NULL && found->kind != FIELD_LATER)
+        return f;
+    for (const struct field *row = f->rows; row->name != NULL; row++) {
+        const struct fields *home = row->of != NULL ? find_home(row->of, name) : NULL;
+
+        if (home != NULL)
+            return home;
+    }
+    return NULL;
+}
+
+static void list_rows(struct text *t, const struct fields *f)
+{
+    const char *before = "; it has ";
+
+    for (const struct field *row = f->rows; row->name != NULL; row++) {
+        if (row->kind == FIELD_LATER)
+            continue;
+        text_str(t, before);
+        text_str(t, row->name);
+        before = ", ";
+    }
+}
+
+static void unknown_key(struct field_reader *r, const struct fields *f,
+                        const struct config_node *key)
+{
+    struct text *t = config_error_begin(r->errors, key->line, key->column);
+    const struct fields *home;
+    struct config_guess guess;
+
+    text_str(t, "unknown key ");
+    config_quote(t, key->text);
+    text_str(t, " in ");
+    text_str(t, f->name);
+    config_guess_init(&guess, key->text);
+    for (const struct field *row = f->rows; row->name != NULL; row++)
+        if (row->kind != FIELD_LATER)
+            config_guess_word(&guess, bytes_of(row->name));
+    home = find_home(r->root, key->text);
+    if (guess.best.data != NULL) {
+        config_guess_write(&guess, t);
+    } else if (home != NULL) {
+        text_str(t, "; it belongs ");
+        text_str(t, home->path[0] == '\0' ? "at the top of the file" : "in ");
+        text_str(t, home->path);
+    } else {
+        list_rows(t, f);
+    }
+    config_error_end(r->errors);
+}
+
+static void comes_later(struct field_reader *r, const struct field *row,
+                        const struct config_node *key)
+{
+    struct text *t = config_error_begin(r->errors, key->line, key->column);
+
+    config_quote(t, key->text);
+    text_str(t, " is not supported yet: it comes with ");
+    text_str(t, row->help);
+    config_error_end(r->errors);
+}
+
+static void given_twice(struct field_reader *r, const struct config_node *key,
+                        const struct config_node *first)
+{
+    struct text *t = config_error_begin(r->errors, key->line, key->column);
+
+    config_quote(t, key->text);
+    text_str(t, " is given twice: first in line ");
+    text_u64(t, first->key->line);
+    config_error_end(r->errors);
+}
+
+static void wrong_shape(struct field_reader *r, const char *name, const char *wanted,
+                        const struct config_node *node)
+{
+    struct text *t = config_error_begin(r->errors, node->line, node->column);
+
+    config_quote(t, bytes_of(name));
+    text_str(t, config_node_empty(node) ? " has no value: " : " must be ");
+    text_str(t, wanted);
+    config_error_end(r->errors);
+}
+
+static bool allocate_items(struct field_reader *r, const struct config_node *node, size_t size,
+                           struct field_items *items)
+{
+    if (node->count > 0) {
+        items->at = arena_take(r->arena, node->count * size);
+        if (items->at == NULL) {
+            r->no_memory = true;
+            return false;
+        }
+    }
+    items->node = node;
+    items->count = node->count;
+    return true;
+}
+
+static void read_texts(struct field_reader *r, const struct field *row,
+                       const struct config_node *node, struct field_items *items)
+{
+    struct field_text *text;
+
+    if (node->kind != CONFIG_LIST) {
+        wrong_shape(r, row->name, "a list, such as [a, b]", node);
+        return;
+    }
+    if (!allocate_items(r, node, sizeof(*text), items))
+        return;
+    text = items->at;
+    for (const struct config_node *n = node->first; n != NULL; n = n->next, text++) {
+        text->head.node = n;
+        text->text = n->text;
+        if (n->kind != CONFIG_TEXT || n->text.len == 0 || config_has_control(n->text))
+            wrong_shape(r, row->name, "a list of words", n);
+    }
+}
+
+static void read_objects(struct field_reader *r, const struct field *row,
+                         const struct config_node *node, struct field_items *items)
+{
+    uint8_t *object;
+
+    if (node->kind != CONFIG_LIST) {
+        wrong_shape(r, row->name, "a list, each entry begun with '- '", node);
+        return;
+    }
+    if (!allocate_items(r, node, row->of->size, items))
+        return;
+    object = items->at;
+    for (const struct config_node *n = node->first; n != NULL; n = n->next) {
+        fields_preset(row->of, object);
+        fields_read(r, row->of, n, object);
+        object += row->of->size;
+    }
+}
+
+static void read_row(struct field_reader *r, const struct field *row,
+                     const struct config_node *node, void *out)
+{
+    switch (row->kind) {
+    case FIELD_LATER:
+        comes_later(r, row, node->key);
+        return;
+    case FIELD_OBJECT:
+        fields_read(r, row->of, node, out);
+        return;
+    case FIELD_OBJECTS:
+        read_objects(r, row, node, out);
+        return;
+    case FIELD_TEXTS:
+        read_texts(r, row, node, out);
+        return;
+    case FIELD_SWITCH:
+    case FIELD_COUNT:
+    case FIELD_SECONDS:
+    case FIELD_SIZE32:
+    case FIELD_SIZE:
+    case FIELD_SPAN:
+    case FIELD_TEXT:
+    case FIELD_NAME:
+    case FIELD_ADDRESS:
+    case FIELD_CHOICE:
+        config_value_read(r, row, node, out);
+        return;
+    }
+}
+
+static void missing(struct field_reader *r, const struct fields *f, const struct field *row,
+                    const struct config_node *node)
+{
+    struct text *t = config_error_begin(r->errors, node->line, node->column);
+
+    text_str(t, f->name);
+    text_str(t, " has no ");
+    config_quote(t, bytes_of(row->name));
+    config_error_end(r->errors);
+}
+
+void fields_read(struct field_reader *r, const struct fields *f, const struct config_node *node,
+                 void *out)
+{
+    const struct config_node *seen[ROWS_MAX] = {NULL};
+
+    if (node->kind != CONFIG_MAP) {
+        wrong_shape(r, f->name, "a map of keys and values", node);
+        return;
+    }
+    ((struct field_head *)out)->node = node;
+    for (const struct config_node *n = node->first; n != NULL; n = n->next) {
+        const struct field *row = find_row(f, n->key->text);
+        size_t index = row != NULL ? (size_t)(row - f->rows) : 0;
+
+        assert(index < ROWS_MAX);
+        if (config_errors_full(r->errors) || r->no_memory)
+            return;
+        if (row == NULL) {
+            unknown_key(r, f, n->key);
+        } else if (seen[index] != NULL) {
+            given_twice(r, n->key, seen[index]);
+        } else {
+            seen[index] = n;
+            read_row(r, row, n, at(row, out));
+        }
+    }
+    for (const struct field *row = f->rows; row->name != NULL; row++)
+        if (row->required && seen[row - f->rows] == NULL)
+            missing(r, f, row, node);
+}

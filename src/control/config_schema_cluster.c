@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rows of clusters. What is below trafficPolicy has Istio's names, units and defaults
+ * (reference/envoy-semantics.md 8.2, 8.3); where a block is absent, config_build.c puts ours.
+ */
+#include "control/config_schema.h"
+
+#define YEAR     (365 * 24 * 3600 * NS_PER_S)
+#define HOUR     (3600 * NS_PER_S)
+#define INT32_OF 2147483647 /* Istio's integers are int32 */
+
+/* What Linux takes for the three of them (tcp(7), MAX_TCP_KEEPIDLE and so on). */
+#define KEEPALIVE_SECONDS_MAX 32767
+#define KEEPALIVE_PROBES_MAX  127
+
+#define AT(member) offsetof(struct config_endpoint, member)
+static const struct field endpoint_rows[] = {
+    {.name = "address",
+     .kind = FIELD_TEXT,
+     .at = AT(address),
+     .required = true,
+     .help = "`127.0.0.1:9001`, `[::1]:9001`, or `name:9001`: a name is looked up once, at the "
+             "start, and its first address taken"},
+    {.name = "zone", .kind = FIELD_TEXT, .at = AT(zone), .help = "shown beside the host"},
+    {.name = "version", .kind = FIELD_TEXT, .at = AT(version), .help = "shown beside the host"},
+    {.name = "weight", .kind = FIELD_LATER, .help = "weighted balancing"},
+    {.name = "labels", .kind = FIELD_LATER, .help = "subsets of DestinationRules"},
+    {.name = NULL},
+};
+#undef AT
+
+const struct fields config_endpoint_fields = {
+    .name = "endpoint",
+    .path = "clusters[].endpoints[]",
+    .size = sizeof(struct config_endpoint),
+    .rows = endpoint_rows,
+    .help = "One host.",
+};
+
+#define AT(member) offsetof(struct config_keepalive, member)
+static const struct field keepalive_rows[] = {
+    {.name = "probes",
+     .kind = FIELD_COUNT,
+     .at = AT(probes),
+     .min = 1,
+     .max = KEEPALIVE_PROBES_MAX,
+     .zero_is_unset = true,
+     .preset_text = "the system's (9)",
+     .help = "probes without an answer before the connection is dead"},
+    {.name = "time",
+     .kind = FIELD_SECONDS,
+     .at = AT(time_s),
+     .min = 1,
+     .max = KEEPALIVE_SECONDS_MAX,
+     .zero_is_unset = true,
+     .preset_text = "the system's (7200s)",
+     .help = "idle time before the first probe"},
+    {.name = "interval",
+     .kind = FIELD_SECONDS,
+     .at = AT(interval_s),
+     .min = 1,
+     .max = KEEPALIVE_SECONDS_MAX,
+     .zero_is_unset = true,
+     .preset_text = "the system's (75s)",
+     .help = "time between probes"},
+    {.name = NULL},
+};
+#undef AT
+
+static const struct fields keepalive_fields = {
+    .name = "tcpKeepalive",
+    .path = "clusters[].trafficPolicy.connectionPool.tcp.tcpKeepalive",
+    .size = sizeof(struct config_keepalive),
+    .rows = keepalive_rows,
+    .help = "Present, even empty (`{}`): TCP keep-alive is on. Absent: off.",
+};
+
+#define AT(member) offsetof(struct config_tcp_pool, member)
+static const struct field tcp_rows[] = {
+    {.name = "maxConnections",
+     .kind = FIELD_COUNT,
+     .at = AT(max_connections),
+     .max = INT32_OF,
+     .preset = LIMIT_NONE,
+     .preset_text = "none",
+     .zero_is_unset = true,
+     .help = "connections to the whole cluster; reached: requests wait (`upstream_cx_overflow`)"},
+    {.name = "connectTimeout",
+     .kind = FIELD_SPAN,
+     .at = AT(connect_timeout),
+     .min = NS_PER_MS,
+     .max = YEAR,
+     .preset = 10 * NS_PER_S,
+     .help = "longest time a connect may take"},
+    {.name = "tcpKeepalive",
+     .kind = FIELD_OBJECT,
+     .at = AT(keepalive),
+     .of = &keepalive_fields,
+     .preset_text = "off",
+     .help = "TCP keep-alive probes"},
+    {.name = "maxConnectionDuration", .kind = FIELD_LATER, .help = "a later issue"},
+    {.name = "idleTimeout", .kind = FIELD_LATER, .help = "TCP proxying (use http.idleTimeout)"},
+    {.name = NULL},
+};
+#undef AT
+
+static const struct fields tcp_fields = {
+    .name = "connectionPool.tcp",
+    .path = "clusters[].trafficPolicy.connectionPool.tcp",
+    .size = sizeof(struct config_tcp_pool),
+    .rows = tcp_rows,
+    .help = "",
+};
+
+#define AT(member) offsetof(struct config_http_pool, member)
+static const struct field http_rows[] = {
+    {.name = "http1MaxPendingRequests",
+     .kind = FIELD_COUNT,
+     .at = AT(max_pending),
+     .max = INT32_OF,
+     .preset = LIMIT_NONE,
+     .preset_text = "none",
+     .zero_is_unset = true,
+     .help =
+         "requests that wait for a connection; reached: 503 UO (`upstream_rq_pending_overflow`)"},
+    {.name = "http2MaxRequests",
+     .kind = FIELD_COUNT,
+     .at = AT(max_requests),
+     .max = INT32_OF,
+     .preset = LIMIT_NONE,
+     .preset_text = "none",
+     .zero_is_unset = true,
+     .help =
+         "requests under way, HTTP/1.1 ones too; reached: 503 UO (`upstream_rq_active_overflow`)"},
+    {.name = "maxRequestsPerConnection",
+     .kind = FIELD_COUNT,
+     .at = AT(max_requests_per_connection),
+     .max = INT32_OF,
+     .preset = 0,
+     .preset_text = "none",
+     .help = "a connection is closed after that many; 0: no limit"},
+    {.name = "idleTimeout",
+     .kind = FIELD_SPAN,
+     .at = AT(idle_timeout),
+     .min = NS_PER_MS,
+     .max = YEAR,
+     .preset = HOUR,
+     .help = "an upstream connection without a request is closed after that"},
+    {.name = "maxRetries", .kind = FIELD_LATER, .help = "retries and their budget"},
+    {.name = "h2UpgradePolicy", .kind = FIELD_LATER, .help = "HTTP/2"},
+    {.name = "useClientProtocol", .kind = FIELD_LATER, .help = "HTTP/2"},
+    {.name = "maxConcurrentStreams", .kind = FIELD_LATER, .help = "HTTP/2"},
+    {.name = "http2KeepAlive", .kind = FIELD_LATER, .help = "HTTP/2"},
+    {.name = NULL},
+};
+#undef AT
+
+static const struct fields http_fields = {
+    .name = "connectionPool.http",
+    .path = "clusters[].trafficPolicy.connectionPool.http",
+    .size = sizeof(struct config_http_pool),
+    .rows = http_rows,
+    .help = "",
+};
+
+#define AT(member) offsetof(struct config_pool, member)
+static const struct field pool_rows[] = {
+    {.name = "tcp", .kind = FIELD_OBJECT, .at = AT(tcp), .of = &tcp_fields, .help = "connections"},
+    {.name = "http", .kind = FIELD_OBJECT, .at = AT(http), .of = &http_fields, .help = "requests"},
+    {.name = NULL},
+};
+#undef AT
+
+static const struct fields pool_fields = {
+    .name = "connectionPool",
+    .path = "clusters[].trafficPolicy.connectionPool",
+    .size = sizeof(struct config_pool),
+    .rows = pool_rows,
+    .help = "Limits, exact over all workers. As in Istio an integer of 0 says the same as leaving "
+            "it out.",
+};
+
+#define AT(member) offsetof(struct config_outlier, is.member)
+static const struct field outlier_rows[] = {
+    {.name = "consecutive5xxErrors",
+     .kind = FIELD_COUNT,
+     .at = AT(consecutive_5xx),
+     .preset = 5,
+     .help = "answers 5xx in a row that eject a host; 0: off"},
+    {.name = "consecutiveGatewayErrors",
+     .kind = FIELD_COUNT,
+     .at = AT(consecutive_gateway),
+     .preset = 0,
+     .help = "answers 502, 503 or 504 in a row that eject a host; 0: off"},
+    {.name = "consecutiveLocalOriginFailures",
+     .kind = FIELD_COUNT,
+     .at = AT(consecutive_local_origin),
+     .preset = 5,
+     .zero_is_unset = true,
+     .help = "failed connects, resets and timeouts in a row that eject a host; only with "
+             "`splitExternalLocalOriginErrors`"},
+    {.name = "splitExternalLocalOriginErrors",
+     .kind = FIELD_SWITCH,
+     .at = AT(split),
+     .preset = 0,
+     .help = "count what never got an answer apart from answers; off: it counts as 503 or 504"},
+    {.name = "interval",
+     .kind = FIELD_SPAN,
+     .at = AT(interval),
+     .min = NS_PER_MS,
+     .max = YEAR,
+     .preset = 10 * NS_PER_S,
+     .help = "how often it is looked who may come back"},
+    {.name = "baseEjectionTime",
+     .kind = FIELD_SPAN,
+     .at = AT(base_ejection),
+     .min = NS_PER_MS,
+     .max = YEAR,
+     .preset = 30 * NS_PER_S,
+     .help = "length of an ejection, times how often in a row; at most 300s, or this if longer"},
+    {.name = "maxEjectionPercent",
+     .kind = FIELD_COUNT,
+     .at = AT(max_ejection_percent),
+     .max = 100,
+     .preset = 10,
+     .zero_is_unset = true,
+     .help =
+         "most hosts out at once; one of a set of two or more may always go (docs/decisions.md)"},
+    {.name = "minHealthPercent", .kind = FIELD_LATER, .help = "panic routing"},
+    {.name = "outlierDetectionHttpErrorCodes",
+     .kind = FIELD_LATER,
+     .help = "error codes of one's own"},
+    {.name = NULL},
+};
+#undef AT
+
+static const struct fields outlier_fields = {
+    .name = "outlierDetection",
+    .path = "clusters[].trafficPolicy.outlierDetection",
+    .size = sizeof(struct config_outlier),
+    .rows = outlier_rows,
+    .help = "Who is taken out, and for how long.",
+};
+
+#define AT(member) offsetof(struct config_policy, member)
+static const struct field policy_rows[] = {
+    {.name = "connectionPool",
+     .kind = FIELD_OBJECT,
+     .at = AT(pool),
+     .of = &pool_fields,
+     .help = "limits"},
+    {.name = "outlierDetection",
+     .kind = FIELD_OBJECT,
+     .at = AT(outlier),
+     .of = &outlier_fields,
+     .help = "ejection"},
+    {.name = "loadBalancer", .kind = FIELD_LATER, .help = "DestinationRules"},
+    {.name = "tls", .kind = FIELD_LATER, .help = "TLS"},
+    {.name = "portLevelSettings", .kind = FIELD_LATER, .help = "DestinationRules"},
+    {.name = "retryBudget", .kind = FIELD_LATER, .help = "retries and their budget"},
+    {.name = "tunnel", .kind = FIELD_LATER, .help = "a later issue"},
+    {.name = "proxyProtocol", .kind = FIELD_LATER, .help = "the PROXY protocol"},
+    {.name = NULL},
+};
+#undef AT
+
+static const struct fields policy_fields = {
+    .name = "trafficPolicy",
+    .path = "clusters[].trafficPolicy",
+    .size = sizeof(struct config_policy),
+    .rows = policy_rows,
+    .help = "Istio's words. A block that is present gets Istio's defaults for what it leaves out; "
+            "without the block, the defaults of `firebreak run --to` protect.",
+};
+
+#define AT(member) offsetof(struct config_resilience, member)
+static const struct field resilience_rows[] = {
+    {.name = "connectFailover",
+     .kind = FIELD_SWITCH,
+     .at = AT(connect_failover),
+     .preset = 1,
+     .help = "a connect that fails before anything was sent moves the request to another host at "
+             "once, at most once"},
+    {.name = "semantics", .kind = FIELD_LATER, .help = "the full Istio semantics"},
+    {.name = "mode", .kind = FIELD_LATER, .help = "observe mode"},
+    {.name = "profile", .kind = FIELD_LATER, .help = "the detection profiles"},
+    {.name = "detect", .kind = FIELD_LATER, .help = "adaptive detection"},
+    {.name = "rules", .kind = FIELD_LATER, .help = "detection rules"},
+    {.name = "ejection", .kind = FIELD_LATER, .help = "the detection profiles"},
+    {.name = "readmit", .kind = FIELD_LATER, .help = "readmission on proof"},
+    {.name = "capacity", .kind = FIELD_LATER, .help = "the capacity check"},
+    {.name = "escalate", .kind = FIELD_LATER, .help = "escalation"},
+    {.name = "retryBudget", .kind = FIELD_LATER, .help = "retries and their budget"},
+    {.name = NULL},
+};
+#undef AT
+
+static const struct fields resilience_fields = {
+    .name = "resilience",
+    .path = "clusters[].resilience",
+    .size = sizeof(struct config_resilience),
+    .rows = resilience_rows,
+    .help = "What Istio has no words for.",
+};
+
+static const char *lb_choice(uint32_t i)
+{
+    return i < LB_KIND_COUNT ? lb_kind_text((enum lb_kind)i) : NULL;
+}
+
+static const char *const protocols[] = {"http1", NULL};
+static const char *const later_protocols[] = {"http2", "HTTP/2", "auto", "HTTP/2", NULL};
+static const char *const later_balancers[] = {
+    "least",  "the default balancer", "ring_hash", "consistent hashing",
+    "maglev", "consistent hashing",   NULL};
+
+#define AT(member) offsetof(struct config_cluster, member)
+static const struct field cluster_rows[] = {
+    {.name = "name",
+     .kind = FIELD_NAME,
+     .at = AT(name),
+     .required = true,
+     .help = "stands in metrics (`cluster.NAME.`, ':' as '_'); once in the file"},
+    {.name = "protocol",
+     .kind = FIELD_CHOICE,
+     .at = AT(protocol),
+     .choices = protocols,
+     .later = later_protocols,
+     .help = "what the hosts speak"},
+    {.name = "endpoints",
+     .kind = FIELD_OBJECTS,
+     .at = AT(endpoints),
+     .of = &config_endpoint_fields,
+     .required = true,
+     .help = "the hosts"},
+    {.name = "loadBalancer",
+     .kind = FIELD_CHOICE,
+     .at = AT(lb),
+     .preset = LB_P2C,
+     .choice = lb_choice,
+     .later = later_balancers,
+     .help = "which host gets the next request; `p2c`: the less loaded of two drawn at random"},
+    {.name = "connectTimeout",
+     .kind = FIELD_SPAN,
+     .at = AT(connect_timeout),
+     .min = NS_PER_MS,
+     .max = YEAR,
+     .preset = DEFAULT_CONNECT_TIMEOUT,
+     .help = "longest time a connect may take; or in trafficPolicy, not both"},
+    {.name = "idleTimeout",
+     .kind = FIELD_SPAN,
+     .at = AT(idle_timeout),
+     .min = NS_PER_MS,
+     .max = YEAR,
+     .preset = DEFAULT_UPSTREAM_IDLE,
+     .help = "an upstream connection without a request is closed after that; or in trafficPolicy"},
+    {.name = "trafficPolicy",
+     .kind = FIELD_OBJECT,
+     .at = AT(policy),
+     .of = &policy_fields,
+     .help = "Istio's limits and outlier detection"},
+    {.name = "resilience",
+     .kind = FIELD_OBJECT,
+     .at = AT(resilience),
+     .of = &resilience_fields,
+     .help = "what goes beyond them"},
+    {.name = "host", .kind = FIELD_LATER, .help = "DestinationRules"},
+    {.name = "port", .kind = FIELD_LATER, .help = "DestinationRules"},
+    {.name = "healthCheck", .kind = FIELD_LATER, .help = "active health checks"},
+    {.name = "tls", .kind = FIELD_LATER, .help = "TLS"},
+    {.name = NULL},
+};
+#undef AT
+
+const struct fields config_cluster_fields = {
+    .name = "cluster",
+    .path = "clusters[]",
+    .size = sizeof(struct config_cluster),
+    .rows = cluster_rows,
+    .help = "A set of hosts of which any can answer.",
+};

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values by their rows. */
+#include "control/config_value.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/address.h"
+#include "base/units.h"
+
+/* What a metric's name can carry: Envoy's and Istio's cluster names do ("outbound|80||a.b"). */
+#define NAME_MAX_LENGTH 128
+
+/* The kernel's sun_path, less its NUL. */
+#define UNIX_PATH_MAX 107
+
+static void store(const struct field *row, void *out, uint64_t value)
+{
+    uint32_t narrow = (uint32_t)value;
+    bool yes = value != 0;
+
+    switch (row->kind) {
+    case FIELD_SWITCH:
+        memcpy(out, &yes, sizeof(yes));
+        return;
+    case FIELD_COUNT:
+    case FIELD_SECONDS:
+    case FIELD_SIZE32:
+    case FIELD_CHOICE:
+        memcpy(out, &narrow, sizeof(narrow));
+        return;
+    case FIELD_SIZE:
+    case FIELD_SPAN:
+        memcpy(out, &value, sizeof(value));
+        return;
+    case FIELD_TEXT:
+    case FIELD_NAME:
+    case FIELD_ADDRESS:
+    case FIELD_TEXTS:
+    case FIELD_OBJECT:
+    case FIELD_OBJECTS:
+    case FIELD_LATER:
+        return;
+    }
+}
+
+static bool is_narrow(enum field_kind kind)
+{
+    return kind == FIELD_COUNT || kind == FIELD_SECONDS || kind == FIELD_SIZE32 ||
+           kind == FIELD_CHOICE;
+}
+
+uint64_t config_value_preset_number(const struct field *row)
+{
+    uint32_t narrow;
+    uint64_t wide;
+    bool yes;
+
+    if (row->preset_of == NULL)
+        return row->preset;
+    if (row->kind == FIELD_SWITCH) {
+        memcpy(&yes, row->preset_of, sizeof(yes));
+        return yes;
+    }
+    if (is_narrow(row->kind)) {
+        memcpy(&narrow, row->preset_of, sizeof(narrow));
+        return narrow;
+    }
+    memcpy(&wide, row->preset_of, sizeof(wide));
+    return wide;
+}
+
+void config_value_preset(const struct field *row, void *out)
+{
+    const char *why;
+
+    if (row->kind == FIELD_TEXT || row->kind == FIELD_NAME)
+        *(struct bytes *)out = bytes_of(row->preset_text);
+    else if (row->kind == FIELD_ADDRESS && row->preset_text != NULL)
+        config_address_parse(NULL, bytes_of(row->preset_text), out, &why);
+    else
+        store(row, out, config_value_preset_number(row));
+}
+
+const char *field_choice(const struct field *row, uint32_t i)
+{
+    return row->choice != NULL ? row->choice(i) : row->choices[i];
+}
+
+void config_value_write(struct text *t, const struct field *row, uint64_t value)
+{
+    static const char *const units[] = {"", "KiB", "MiB", "GiB"};
+    unsigned unit = 0;
+
+    if (row->word != NULL && value == row->word_value) {
+        text_str(t, row->word);
+    } else if (row->kind == FIELD_SWITCH) {
+        text_str(t, value != 0 ? "on" : "off");
+    } else if (row->kind == FIELD_SPAN) {
+        text_duration(t, value);
+    } else if (row->kind == FIELD_SECONDS) {
+        text_duration(t, value * NS_PER_S);
+    } else if (row->kind == FIELD_CHOICE) {
+        text_str(t, field_choice(row, (uint32_t)value));
+    } else if (row->kind == FIELD_SIZE || row->kind == FIELD_SIZE32) {
+        for (; unit < 3 && value != 0 && value % 1024 == 0; unit++)
+            value /= 1024;
+        text_u64(t, value);
+        text_str(t, units[unit]);
+    } else {
+        text_u64(t, value);
+    }
+}
+
+/* What a value of that kind looks like. */
+static const char *wanted(enum field_kind kind)
+{
+    switch (kind) {
+    case FIELD_SWITCH:
+        return "on or off";
+    case FIELD_COUNT:
+        return "a whole number";
+    case FIELD_SECONDS:
+        return "whole seconds: a number with a unit, such as 15s or 1m";
+    case FIELD_SPAN:
+        return "a number with a unit: 500ms, 15s, 1m";
+    case FIELD_SIZE:
+    case FIELD_SIZE32:
+        return "a number of bytes: 65536, 64KiB, 1MiB";
+    case FIELD_TEXT:
+    case FIELD_NAME:
+        return "text";
+    case FIELD_ADDRESS:
+        return "an address with a port, such as 127.0.0.1:8080";
+    case FIELD_CHOICE:
+        return "one of";
+    case FIELD_TEXTS:
+    case FIELD_OBJECT:
+    case FIELD_OBJECTS:
+    case FIELD_LATER:
+        break;
+    }
+    return "";
+}
+
+/* "'timeout' must be a number with a unit: 500ms, 15s, 1m; not 'soon'", up to the last part. */
+static struct text *begin_wrong(struct field_reader *r, const struct field *row,
+                                const struct config_node *node)
+{
+    struct text *t = config_error_begin(r->errors, node->line, node->column);
+
+    config_quote(t, bytes_of(row->name));
+    return t;
+}
+
+static void or_the_word(struct text *t, const struct field *row)
+{
+    if (row->word == NULL)
+        return;
+    text_str(t, ", or ");
+    text_str(t, row->word);
+}
+
+static void wrong_type(struct field_reader *r, const struct field *row,
+                       const struct config_node *node, const char *detail)
+{
+    struct text *t = begin_wrong(r, row, node);
+
+    text_str(t, config_node_empty(node) ? " has no value: write " : " must be ");
+    text_str(t, wanted(row->kind));
+    or_the_word(t, row);
+    if (node->kind == CONFIG_TEXT && !config_node_empty(node)) {
+        text_str(t, "; not ");
+        config_quote(t, node->text);
+    }
+    if (detail != NULL) {
+        text_str(t, ": ");
+        text_str(t, detail);
+    }
+    config_error_end(r->errors);
+}
+
+static void out_of_range(struct field_reader *r, const struct field *row,
+                         const struct config_node *node)
+{
+    struct text *t = begin_wrong(r, row, node);
+
+    if (row->max == 0) {
+        text_str(t, " must be at least ");
+        config_value_write(t, row, row->min);
+    } else {
+        text_str(t, " must be between ");
+        config_value_write(t, row, row->min);
+        text_str(t, " and ");
+        config_value_write(t, row, row->max);
+    }
+    or_the_word(t, row);
+    text_str(t, "; not ");
+    config_quote(t, node->text);
+    config_error_end(r->errors);
+}
+
+static bool parse_switch(struct bytes b, uint64_t *value)
+{
+    *value = bytes_equal(b, BYTES("on")) || bytes_equal(b, BYTES("true"));
+    return *value || bytes_equal(b, BYTES("off")) || bytes_equal(b, BYTES("false"));
+}
+
+/* False: not a number of that kind; |*detail| may say more. */
+static bool parse_number(const struct field *row, struct bytes b, uint64_t *value,
+                         const char **detail)
+{
+    uint64_t unit = row->kind == FIELD_SECONDS ? NS_PER_S : NS_PER_MS;
+
+    *detail = NULL;
+    if (row->kind == FIELD_SWITCH)
+        return parse_switch(b, value);
+    if (row->kind == FIELD_COUNT)
+        return bytes_parse_u64(b, value);
+    if (row->kind == FIELD_SIZE || row->kind == FIELD_SIZE32)
+        return text_parse_size(b, value);
+    if (!text_parse_duration(b, value))
+        return false;
+    if (*value % unit != 0) {
+        *detail = row->kind == FIELD_SECONDS ? "fractions of a second are not possible here"
+                                             : "less than a millisecond is not possible";
+        return false;
+    }
+    if (row->kind == FIELD_SECONDS)
+        *value /= NS_PER_S;
+    return true;
+}
+
+static uint64_t most(const struct field *row)
+{
+    if (row->max != 0)
+        return row->max;
+    return is_narrow(row->kind) ? UINT32_MAX - 1 : UINT64_MAX - 1;
+}
+
+static void read_number(struct field_reader *r, const struct field *row,
+                        const struct config_node *node, void *out)
+{
+    const char *detail;
+    uint64_t value;
+
+    if (row->word != NULL && bytes_equal(node->text, bytes_of(row->word))) {
+        store(row, out, row->word_value);
+        return;
+    }
+    if (!parse_number(row, node->text, &value, &detail)) {
+        wrong_type(r, row, node, detail);
+        return;
+    }
+    if (value == 0 && row->zero_is_unset)
+        return;
+    if (value == 0 && row->zero_is_word)
+        store(row, out, row->word_value);
+    else if (row->kind != FIELD_SWITCH && (value < row->min || value > most(row)))
+        out_of_range(r, row, node);
+    else
+        store(row, out, value);
+}
+
+static void wrong_choice(struct field_reader *r, const struct field *row,
+                         const struct config_node *node)
+{
+    struct text *t = begin_wrong(r, row, node);
+    const char *before = " must be ";
+    struct config_guess guess;
+
+    config_guess_init(&guess, node->text);
+    for (uint32_t i = 0; field_choice(row, i) != NULL; i++) {
+        text_str(t, before);
+        text_str(t, field_choice(row, i));
+        config_guess_word(&guess, bytes_of(field_choice(row, i)));
+        if (field_choice(row, i + 1) != NULL)
+            before = field_choice(row, i + 2) == NULL ? " or " : ", ";
+    }
+    text_str(t, "; not ");
+    config_quote(t, node->text);
+    config_guess_write(&guess, t);
+    config_error_end(r->errors);
+}
+
+static bool comes_later(struct field_reader *r, const struct field *row,
+                        const struct config_node *node)
+{
+    if (row->later == NULL)
+        return false;
+    for (const char *const *word = row->later; word[0] != NULL; word += 2) {
+        struct text *t;
+
+        if (!bytes_equal(node->text, bytes_of(word[0])))
+            continue;
+        t = begin_wrong(r, row, node);
+        text_str(t, ": ");
+        config_quote(t, node->text);
+        text_str(t, " is not supported yet: it comes with ");
+        text_str(t, word[1]);
+        config_error_end(r->errors);
+        return true;
+    }
+    return false;
+}
+
+static void read_choice(struct field_reader *r, const struct field *row,
+                        const struct config_node *node, void *out)
+{
+    for (uint32_t i = 0; field_choice(row, i) != NULL; i++)
+        if (bytes_equal(node->text, bytes_of(field_choice(row, i)))) {
+            store(row, out, i);
+            return;
+        }
+    if (!comes_later(r, row, node))
+        wrong_choice(r, row, node);
+}
+
+static bool is_name(struct bytes b)
+{
+    for (size_t i = 0; i < b.len; i++) {
+        uint8_t c = byte_lower(b.data[i]);
+        bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+
+        if (!plain && (c == 0 || strchr("._-:/|@", c) == NULL))
+            return false;
+    }
+    return b.len <= NAME_MAX_LENGTH;
+}
+
+static void read_text(struct field_reader *r, const struct field *row,
+                      const struct config_node *node, void *out)
+{
+    struct text *t;
+
+    if (node->text.len == 0 || config_node_empty(node)) {
+        wrong_type(r, row, node, NULL);
+        return;
+    }
+    if (row->kind == FIELD_NAME && !is_name(node->text)) {
+        t = begin_wrong(r, row, node);
+        text_str(t, " may have up to 128 letters, digits and . _ - : / | @, since it stands in the "
+                    "names of metrics; not ");
+        config_quote(t, node->text);
+        config_error_end(r->errors);
+        return;
+    }
+    if (config_has_control(node->text)) {
+        t = begin_wrong(r, row, node);
+        text_str(t, " may not have control characters in it");
+        config_error_end(r->errors);
+        return;
+    }
+    *(struct bytes *)out = node->text;
+}
+
+static bool parse_unix(struct arena *arena, struct bytes path, struct address *out,
+                       const char **why)
+{
+    char *copy;
+
+    *why = "a unix socket's path has 1 to 107 bytes";
+    if (path.len == 0 || path.len > UNIX_PATH_MAX || bytes_find(path, 0) < path.len)
+        return false;
+    copy = arena_text(arena, path);
+    *why = "out of memory";
+    if (copy == NULL)
+        return false;
+    *out = (struct address){.kind = ADDRESS_UNIX, .path = copy};
+    return true;
+}
+
+bool config_address_parse(struct arena *arena, struct bytes text, struct address *out,
+                          const char **why)
+{
+    struct bytes host;
+    uint64_t ignored;
+    uint16_t port;
+
+    if (bytes_start_with(text, BYTES("unix:")))
+        return parse_unix(arena, bytes_skip(text, 5), out, why);
+    if (address_parse(text, out))
+        return true;
+    if (bytes_find(text, '/') < text.len)
+        *why = "leave out http:// and the path";
+    else if (bytes_parse_u64(text, &ignored) || bytes_start_with(text, BYTES(":")) ||
+             bytes_start_with(text, BYTES("*:")))
+        *why = "write 0.0.0.0:PORT for every interface, 127.0.0.1:PORT for this machine only";
+    else if (!address_split(text, &host, &port))
+        *why = "the port is missing, or not between 0 and 65535";
+    else
+        *why = "a name cannot stand here: write an IP address";
+    return false;
+}
+
+static void read_address(struct field_reader *r, const struct field *row,
+                         const struct config_node *node, void *out)
+{
+    const char *why;
+
+    if (row->word != NULL && bytes_equal(node->text, bytes_of(row->word)))
+        *(struct address *)out = (struct address){.kind = ADDRESS_NONE};
+    else if (!config_address_parse(r->arena, node->text, out, &why))
+        wrong_type(r, row, node, why);
+}
+
+void config_value_read(struct field_reader *r, const struct field *row,
+                       const struct config_node *node, void *out)
+{
+    if (node->kind != CONFIG_TEXT || config_node_empty(node))
+        wrong_type(r, row, node, NULL);
+    else if (row->kind == FIELD_TEXT || row->kind == FIELD_NAME)
+        read_text(r, row, node, out);
+    else if (row->kind == FIELD_ADDRESS)
+        read_address(r, row, node, out);
+    else if (row->kind == FIELD_CHOICE)
+        read_choice(r, row, node, out);
+    else
+        read_number(r, row, node, out);
+}
