@@ -42,9 +42,9 @@ struct http1_scan {
 /*
  * Tries to parse the head at the start of |in|, which holds all bytes of it so far. On HTTP1_OK
  * |*used| is the head's length and |head| points into |in|. Work is linear in the head's length
- * however it was cut up (|scan| remembers). The outcome does not depend on the cuts. Empty lines before a request are skipped
- * (at most 2; they count in |*used|).
- * On HTTP1_BAD |fault| is filled, nothing else.
+ * however it was cut up (|scan| remembers). The outcome does not depend on the cuts. Empty lines
+ * before a request are skipped (at most 2; they count in |*used|). On HTTP1_BAD |fault| is filled,
+ * nothing else.
  */
 enum http1_result http1_parse_request(struct bytes in, struct http1_scan *scan,
                                       const struct http1_limits *limits, struct message_head *head,
@@ -53,7 +53,8 @@ enum http1_result http1_parse_request(struct bytes in, struct http1_scan *scan,
 /*
  * The same for a response to a request with |method|: HEAD, 1xx, 204 and 304 have no body whatever
  * their fields say (a 204 or 1xx with a length or coding parses; the caller drops those fields,
- * and |head->stated_length| / known[] tell it the connection cannot be trusted). 101 has body BODY_NONE.
+ * and |head->stated_length| / known[] tell it the connection cannot be trusted). 101 has body
+ * BODY_NONE.
  */
 enum http1_result http1_parse_response(struct bytes in, struct http1_scan *scan,
                                        const struct http1_limits *limits, enum method method,
@@ -78,13 +79,17 @@ enum http1_body_state {
 /* The decoder of one body. */
 struct http1_body {
     enum http1_body_state state;
-    uint8_t digits;         /* of the chunk size read so far */
-    uint32_t line_bytes;    /* of the present chunk-size line, or of the trailer section */
+    uint8_t digits;      /* of the chunk size read so far */
+    uint32_t line_bytes; /* of the present chunk-size line; of the trailer section: looked at */
     uint32_t trailer_limit;
-    uint32_t quote;         /* inside a quoted string of an extension: private */
-    uint64_t left;          /* of the body (LENGTH) or of the present chunk */
+    uint32_t fault_status; /* 400; 502 for a response */
+    uint32_t extension;    /* where in a chunk extension: private */
+    uint64_t left;         /* of the body (LENGTH) or of the present chunk */
 };
 
+#define HTTP1_CHUNK_LINE_MAX 4096 /* bytes of a chunk-size line with its extensions */
+
+/* |trailer_limit|: bytes of the trailer section with its empty line; one larger gives 431. */
 void http1_body_init(struct http1_body *b, const struct message_head *head, uint32_t trailer_limit);
 
 static inline bool http1_body_done(const struct http1_body *b)
@@ -93,11 +98,13 @@ static inline bool http1_body_done(const struct http1_body *b)
 }
 
 /*
- * Takes from the front of |*in| up to the end of one stretch of data. |*data| is that stretch (may be empty), |*in| moves past
- * what was used. HTTP1_OK: |*data| has bytes, or the body is done (http1_body_done). HTTP1_MORE:
- * |*in| is used up. What follows the body stays in |*in|. The trailer section is left in |*in| until it is whole
- * (state HTTP1_BODY_TRAILER and HTTP1_MORE: keep |*in| and call again with more; it never exceeds
- * trailer_limit); then |*trailers| is a view of its field lines, without the last empty line.
+ * Takes from the front of |*in| up to the end of one stretch of data. |*data| is that stretch (may
+ * be empty), |*in| moves past what was used. HTTP1_OK: |*data| has bytes, or the body is done
+ * (http1_body_done). HTTP1_MORE:
+ * |*in| is used up. What follows the body stays in |*in|. The trailer section is left in |*in|
+ * until it is whole (state HTTP1_BODY_TRAILER and HTTP1_MORE: keep |*in| and call again with more;
+ * it never exceeds trailer_limit); then |*trailers| is a view of its field lines, without the last
+ * empty line.
  */
 enum http1_result http1_body_read(struct http1_body *b, struct bytes *in, struct bytes *data,
                                   struct bytes *trailers, struct http1_fault *fault);
@@ -124,10 +131,11 @@ bool http1_normalize_path(struct bytes path, bool merge_slashes, uint8_t *out, s
 
 /* --- writing --- */
 
-/* Most bytes a chunk header takes: 16 hex digits, CR LF, with the CR LF that ends the chunk before. */
+/* Most bytes a chunk header takes: 16 hex digits, CR LF, with the CR LF that ends the chunk before.
+ */
 #define HTTP1_CHUNK_HEAD_MAX 20
 
-/* "1a\r\n" into |out|; its length. */
+/* "1a\r\n" into |out|, at most 18 bytes; its length. "0\r\n" for 0. */
 size_t http1_write_chunk_head(uint8_t *out, uint64_t len);
 
 /* "OK", "Not Found", ...; "" for codes without one. */

@@ -43,7 +43,7 @@ enum field_id { FIELD_OTHER, KNOWN_FIELDS(X) FIELD_ID_COUNT };
 #undef X
 
 struct field {
-    struct bytes name; /* as sent; compare without case */
+    struct bytes name;  /* as sent; compare without case */
     struct bytes value; /* without blanks at both ends */
     uint8_t id;         /* enum field_id */
     bool hop_by_hop;    /* not to be forwarded: by its nature, or named in Connection */
@@ -67,7 +67,7 @@ enum method {
 
 enum body_kind {
     BODY_NONE,
-    BODY_LENGTH,  /* |length| bytes, > 0 or 0 where stated */
+    BODY_LENGTH, /* |length| bytes, > 0 or 0 where stated */
     BODY_CHUNKED,
     BODY_TO_CLOSE /* responses only: until the peer closes */
 };
@@ -76,9 +76,9 @@ struct message_head {
     /* request */
     enum method method_id;
     struct bytes method;
-    struct bytes target;    /* as sent: origin form, absolute form, or "*" */
-    struct bytes path;      /* path of the target, without query; "*" for OPTIONS *; "/" where empty */
-    struct bytes query;     /* with its '?'; empty where there is none */
+    struct bytes target; /* as sent: origin form, absolute form, or "*" */
+    struct bytes path;   /* path of the target, without query; "*" for OPTIONS *; "/" where empty */
+    struct bytes query;  /* with its '?'; empty where there is none */
     struct bytes authority; /* of an absolute-form target, else of Host: what is routed on */
     bool absolute_form;
     /* response */
@@ -89,10 +89,10 @@ struct message_head {
     enum body_kind body;
     uint64_t length;
     bool stated_length; /* a Content-Length was there */
-    bool keep_alive;   /* the sender is willing to go on after this message */
+    bool keep_alive;    /* the sender is willing to go on after this message */
     bool expect_continue;
-    bool websocket;    /* a valid request to upgrade to websocket; or a 101 that accepts it */
-    bool upgrade;      /* any Upgrade with Connection: upgrade */
+    bool websocket; /* a valid request to upgrade to websocket; or a 101 that accepts it */
+    bool upgrade;   /* any Upgrade with Connection: upgrade */
     uint32_t field_count;
     struct field fields[MESSAGE_FIELDS_MAX];
     /* first field of each known id: index + 1, 0: absent */
@@ -114,5 +114,14 @@ static inline struct bytes message_value(const struct message_head *m, enum fiel
 
 /* GET, HEAD, PUT, DELETE, OPTIONS, TRACE (RFC 9110 9.2.2). */
 bool method_idempotent(enum method m);
+
+/* Methods are case-sensitive: "get" is METHOD_OTHER. */
+enum method method_lookup(struct bytes token);
+
+/* FIELD_OTHER where |name|, which is a token in any case, is none of KNOWN_FIELDS. */
+enum field_id field_lookup(struct bytes name);
+
+/* Concerns this hop only, whatever Connection says (RFC 9110 7.6.1). */
+bool field_is_hop_by_hop(enum field_id id);
 
 #endif

@@ -29,7 +29,7 @@ static void expect_page(struct page *p, const char *expected)
     assert_string_equal(text_end(&p->text), expected);
 }
 
-static void expect_string(struct bytes value, const char *expected)
+static void expect_written(struct bytes value, const char *expected)
 {
     struct page p;
 
@@ -102,9 +102,9 @@ static void quotes_backslashes_and_controls_are_escaped_in_values_and_keys(void 
     struct json *j = open_page(&p);
     (void)state;
 
-    expect_string(BYTES("a\"b\\c/d"), "\"a\\\"b\\\\c/d\"");
-    expect_string(BYTES("\n\r\t"), "\"\\n\\r\\t\"");
-    expect_string(BYTES("\x00\x1f\x7f \x08"), "\"\\u0000\\u001f\\u007f \\u0008\"");
+    expect_written(BYTES("a\"b\\c/d"), "\"a\\\"b\\\\c/d\"");
+    expect_written(BYTES("\n\r\t"), "\"\\n\\r\\t\"");
+    expect_written(BYTES("\x00\x1f\x7f \x08"), "\"\\u0000\\u001f\\u007f \\u0008\"");
     json_object(j, NULL);
     json_u64(j, "a\"b", 1);
     json_object_end(j);
@@ -114,12 +114,12 @@ static void quotes_backslashes_and_controls_are_escaped_in_values_and_keys(void 
 static void characters_of_every_length_pass(void **state)
 {
     (void)state;
-    expect_string(BYTES_NONE, "\"\"");
-    expect_string(BYTES("\xC2\x80\xDF\xBF"), "\"\xC2\x80\xDF\xBF\"");
-    expect_string(BYTES("\xE0\xA0\x80\xED\x9F\xBF\xEE\x80\x80\xEF\xBF\xBF"),
-                  "\"\xE0\xA0\x80\xED\x9F\xBF\xEE\x80\x80\xEF\xBF\xBF\"");
-    expect_string(BYTES("\xF0\x90\x80\x80\xF4\x8F\xBF\xBF"),
-                  "\"\xF0\x90\x80\x80\xF4\x8F\xBF\xBF\"");
+    expect_written(BYTES_NONE, "\"\"");
+    expect_written(BYTES("\xC2\x80\xDF\xBF"), "\"\xC2\x80\xDF\xBF\"");
+    expect_written(BYTES("\xE0\xA0\x80\xED\x9F\xBF\xEE\x80\x80\xEF\xBF\xBF"),
+                   "\"\xE0\xA0\x80\xED\x9F\xBF\xEE\x80\x80\xEF\xBF\xBF\"");
+    expect_written(BYTES("\xF0\x90\x80\x80\xF4\x8F\xBF\xBF"),
+                   "\"\xF0\x90\x80\x80\xF4\x8F\xBF\xBF\"");
 }
 
 #define R "\xEF\xBF\xBD"
@@ -127,19 +127,19 @@ static void characters_of_every_length_pass(void **state)
 static void each_byte_that_is_no_utf8_becomes_the_replacement_character(void **state)
 {
     (void)state;
-    expect_string(BYTES("a\x80z"), "\"a" R "z\"");
-    expect_string(BYTES("\xC0\x80"), "\"" R R "\"");       /* long form */
-    expect_string(BYTES("\xC1\xBF"), "\"" R R "\"");       /* long form */
-    expect_string(BYTES("\xE0\x9F\xBF"), "\"" R R R "\""); /* long form */
-    expect_string(BYTES("\xED\xA0\x80"), "\"" R R R "\""); /* surrogate */
-    expect_string(BYTES("\xF0\x8F\xBF\xBF"), "\"" R R R R "\"");
-    expect_string(BYTES("\xF4\x90\x80\x80"), "\"" R R R R "\"");
-    expect_string(BYTES("\xF5\x80"), "\"" R R "\"");
-    expect_string(BYTES("\xFF"), "\"" R "\"");
-    expect_string(BYTES("\xE2\x82"), "\"" R R "\"");   /* cut short */
-    expect_string(BYTES("\xE2\x82z"), "\"" R R "z\""); /* third byte wrong */
-    expect_string(BYTES("\xC3\""), "\"" R "\\\"\"");   /* must not swallow the quote */
-    expect_string(BYTES("\xF0\x9F\x92\"\\"), "\"" R R R "\\\"\\\\\"");
+    expect_written(BYTES("a\x80z"), "\"a" R "z\"");
+    expect_written(BYTES("\xC0\x80"), "\"" R R "\"");       /* long form */
+    expect_written(BYTES("\xC1\xBF"), "\"" R R "\"");       /* long form */
+    expect_written(BYTES("\xE0\x9F\xBF"), "\"" R R R "\""); /* long form */
+    expect_written(BYTES("\xED\xA0\x80"), "\"" R R R "\""); /* surrogate */
+    expect_written(BYTES("\xF0\x8F\xBF\xBF"), "\"" R R R R "\"");
+    expect_written(BYTES("\xF4\x90\x80\x80"), "\"" R R R R "\"");
+    expect_written(BYTES("\xF5\x80"), "\"" R R "\"");
+    expect_written(BYTES("\xFF"), "\"" R "\"");
+    expect_written(BYTES("\xE2\x82"), "\"" R R "\"");   /* cut short */
+    expect_written(BYTES("\xE2\x82z"), "\"" R R "z\""); /* third byte wrong */
+    expect_written(BYTES("\xC3\""), "\"" R "\\\"\"");   /* must not swallow the quote */
+    expect_written(BYTES("\xF0\x9F\x92\"\\"), "\"" R R R "\\\"\\\\\"");
 }
 
 static void a_text_without_room_says_so(void **state)
