@@ -224,7 +224,7 @@ static bool alone_in_trouble(const struct outlier *o, struct outlier_runs *const
 static bool one_is_out_by_few_rule(const struct outlier *o)
 {
     for (uint32_t i = 0; i < o->count; i++) {
-        if (o->hosts[i].ejected && o->hosts[i].by_few_rule)
+        if (o->hosts[i].by_few_rule)
             return true;
     }
     return false;

@@ -120,7 +120,7 @@ struct outlier_verdict {
 /* The judge's memory of one host. Control thread only. */
 struct outlier_host {
     bool ejected;
-    bool by_few_rule; /* ejected while fewer than four were healthy */
+    bool by_few_rule; /* ejected, and that while fewer than four were healthy */
     uint32_t multiplier;
     uint32_t ejections; /* in total; never decays */
     mono_ns ejected_at;

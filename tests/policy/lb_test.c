@@ -328,6 +328,23 @@ static void a_host_already_tried_is_avoided_while_there_is_another(void **state)
     }
 }
 
+static void a_tried_host_that_is_out_keeps_no_other_away(void **state)
+{
+    const struct lb_tried tried = {.count = 1, .at = {1}};
+    (void)state;
+
+    for (uint32_t kind = 0; kind < LB_KIND_COUNT; kind++) {
+        struct world *w = start(3, (enum lb_kind)kind);
+
+        host_set_health(&w->set, 1, HOST_EJECTED);
+        for (uint32_t i = 0; i < 40; i++)
+            w->picked[lb_pick_other(&w->lb, &w->set, &tried, &w->rng)]++;
+        assert_true(w->picked[0] > 0);
+        assert_true(w->picked[2] > 0);
+        stop(w);
+    }
+}
+
 static void a_failover_chain_goes_over_every_host_once(void **state)
 {
     (void)state;
@@ -438,6 +455,7 @@ int main(void)
         cmocka_unit_test(p2c_keeps_the_load_even),
         cmocka_unit_test(an_ejection_shows_at_the_very_next_pick),
         cmocka_unit_test(a_host_already_tried_is_avoided_while_there_is_another),
+        cmocka_unit_test(a_tried_host_that_is_out_keeps_no_other_away),
         cmocka_unit_test(a_failover_chain_goes_over_every_host_once),
         cmocka_unit_test(a_steady_pick_does_not_scan_the_hosts),
         cmocka_unit_test(only_healthy_hosts_are_picked_and_one_is_while_there_is_one),

@@ -125,6 +125,35 @@ static void *take_only(void *argument)
     return NULL;
 }
 
+static void *take_what_there_is_room_for(void *argument)
+{
+    struct crowd *c = argument;
+    uint64_t granted = 0;
+
+    pthread_barrier_wait(&c->start);
+    for (uint32_t i = 0; i < OPS; i++)
+        granted += limit_take(&c->limit, THREADS * OPS);
+    atomic_fetch_add(&c->granted, granted);
+    return NULL;
+}
+
+/* Losing a race against another thread is no reason to refuse. */
+static void never_refuses_while_there_is_room(void **state)
+{
+    static struct crowd c;
+    pthread_t threads[THREADS];
+    (void)state;
+
+    limit_init(&c.limit);
+    pthread_barrier_init(&c.start, NULL, THREADS);
+    for (uint32_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, take_what_there_is_room_for, &c), 0);
+    for (uint32_t i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&c.start);
+    assert_int_equal(c.granted, THREADS * OPS);
+}
+
 /* Nobody gives back: so exactly the most is granted, neither more nor fewer. */
 static void grants_exactly_the_most_under_four_threads(void **state)
 {
@@ -151,6 +180,7 @@ int main(void)
         cmocka_unit_test(zero_always_refuses_and_none_never),
         cmocka_unit_test(a_smaller_limit_refuses_until_enough_is_given_back),
         cmocka_unit_test(is_never_exceeded_and_ends_empty_under_four_threads),
+        cmocka_unit_test(never_refuses_while_there_is_room),
         cmocka_unit_test(grants_exactly_the_most_under_four_threads),
     };
 

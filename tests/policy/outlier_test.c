@@ -674,6 +674,8 @@ static void runs_begin_anew_when_a_host_comes_back(void **state)
     failed(&w, 0, OUTLIER_RESET, 4);
     w.now += 30 * S;
     assert_int_equal(sweep(&w), 1);
+    failed(&w, 0, OUTLIER_RESET, 4);
+    assert_int_equal(w.judge.ejected, 0);
     answer(&w, 0, 503, 4);
     assert_int_equal(w.runs[0].run_5xx, 4);
     assert_int_equal(w.runs[0].run_gateway, 4);
