@@ -2,6 +2,7 @@
 /* The one place, besides os, lab and main, that asks the C library for memory. */
 #include "base/memory.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 
 /* What the C library does with a size of zero is its own choice; ours is one byte. */
@@ -17,7 +18,9 @@ void *memory_take(size_t size)
 
 void *memory_take_array(size_t count, size_t size)
 {
-    return calloc(at_least_one(count), at_least_one(size)); /* it checks the product */
+    if (size != 0 && count > SIZE_MAX / size)
+        return NULL;
+    return memory_take(count * size);
 }
 
 void *memory_resize(void *old, size_t size)
