@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The control loop: judges what the workers saw (outlier watch), tells workers what to do (snapshots,
- * drain, quit). One thread in the daemon; one more loop in the simulator. Admin pages hang on its
- * poller and wheel.
+ * The control loop: judges what the workers saw (outlier watch), tells workers what to do
+ * (snapshots, drain, quit). One thread in the daemon; one more loop in the simulator. Admin pages
+ * hang on its poller and wheel.
  */
 #ifndef CONTROL_CONTROL_H
 #define CONTROL_CONTROL_H
@@ -33,9 +33,15 @@ struct control_setup {
     struct snapshot *snapshot; /* takes a reference of its own */
 };
 
-/* NULL: no memory. */
+/* What |setup| points to outlives the control, the snapshot by the reference taken. NULL: no
+ * memory. */
 struct control *control_create(const struct control_setup *setup);
+
+/* When control_turn should next be called, if nothing happens before. MONO_NEVER: only on events.
+ */
 mono_ns control_wakeup(const struct control *c);
+
+/* One turn: waits (not beyond control_wakeup), reads the clock once, does all there is to do. */
 void control_turn(struct control *c);
 
 /* The instant of the present turn: for those whose callbacks run inside it. */
@@ -47,7 +53,11 @@ struct poller *control_poller(struct control *c);
 const struct snapshot *control_snapshot(const struct control *c);
 struct process_state *control_process(const struct control *c);
 
-/* Workers stop listening, finish what is under way, and are ended at the snapshot's drain timeout. */
+/*
+ * Workers stop listening, finish what is under way, and are ended at the snapshot's drain timeout.
+ * Again: nothing changes. As with all messages, one for which a worker's mailbox has no room is
+ * posted again until there is.
+ */
 void control_drain(struct control *c);
 
 /* Workers end at once. */

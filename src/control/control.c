@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The control loop: one turn after another, each with one reading of the clock. */
+#include "control/control.h"
+
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "control/outlier_watch.h"
+#include "model/messages.h"
+
+#define MESSAGES_A_TURN 1024      /* then timers and events get their turn */
+#define REPOST_AFTER    NS_PER_MS /* to a worker whose mailbox was full */
+
+/* What one worker is still to be told, and in this order; and whether it is done. */
+struct outbox {
+    bool drain;
+    bool quit;
+    bool done;
+};
+
+struct control {
+    struct clock *clock;
+    struct poller *poller;
+    struct mailbox *inbox;
+    struct mailbox *const *workers;
+    struct outbox *outboxes; /* [worker] */
+    uint32_t worker_count;
+    uint32_t done;
+    struct log *log;
+    struct process_state *process;
+    struct wheel wheel;
+    struct timer repost;
+    struct outlier_watch *watch;
+    mono_ns now;
+    mono_ns drain_until;
+    bool turning; /* inside a turn: |now| is fresh */
+    bool more;    /* messages were left in the inbox */
+    bool draining;
+    bool quitting;
+    struct snapshot *snapshot;
+};
+
+/* --- to the workers --- */
+
+static bool post(struct control *c, uint32_t worker, const struct message *m, bool *pending)
+{
+    if (!*pending)
+        return true;
+    *pending = !mailbox_post(c->workers[worker], m);
+    return !*pending;
+}
+
+/* False: the mailbox is full, and something is still pending. */
+static bool tell_worker(struct control *c, uint32_t worker)
+{
+    const struct message drain = {.kind = MESSAGE_DRAIN, .at = c->drain_until};
+    const struct message quit = {.kind = MESSAGE_QUIT};
+    struct outbox *o = &c->outboxes[worker];
+
+    return o->done || (post(c, worker, &drain, &o->drain) && post(c, worker, &quit, &o->quit));
+}
+
+static void tell_workers(struct control *c)
+{
+    bool all = true;
+
+    for (uint32_t i = 0; i < c->worker_count; i++)
+        all = tell_worker(c, i) && all;
+    if (!all)
+        wheel_arm(&c->wheel, &c->repost, mono_after(c->now, REPOST_AFTER));
+}
+
+static void repost_due(struct timer *t, mono_ns now)
+{
+    (void)now;
+    tell_workers(CONTAINER_OF(t, struct control, repost));
+}
+
+/* Between turns |now| may be long ago: the loop slept. */
+static void freshen(struct control *c)
+{
+    if (!c->turning)
+        c->now = clock_read(c->clock);
+}
+
+/* --- from the workers --- */
+
+static void worker_done(struct control *c, uint32_t worker)
+{
+    if (worker >= c->worker_count || c->outboxes[worker].done)
+        return;
+    c->outboxes[worker].done = true;
+    c->done++;
+}
+
+static void on_message(struct control *c, const struct message *m)
+{
+    switch ((enum message_kind)m->kind) {
+    case MESSAGE_OUTLIER:
+        outlier_watch_tell(c->watch, m, c->now);
+        return;
+    case MESSAGE_WORKER_DONE:
+        worker_done(c, m->index);
+        return;
+    case MESSAGE_DRAIN: /* these are for workers */
+    case MESSAGE_QUIT:
+    case MESSAGE_SLOT:
+        return;
+    }
+}
+
+static void drain_inbox(struct control *c)
+{
+    struct message m;
+    uint32_t n = 0;
+
+    while (n < MESSAGES_A_TURN && mailbox_take(c->inbox, &m)) {
+        on_message(c, &m);
+        n++;
+    }
+    c->more = n == MESSAGES_A_TURN;
+}
+
+/* --- a turn --- */
+
+mono_ns control_wakeup(const struct control *c)
+{
+    return c->more ? c->now : wheel_next(&c->wheel);
+}
+
+void control_turn(struct control *c)
+{
+    poller_wait(c->poller, control_wakeup(c));
+    c->now = clock_read(c->clock);
+    c->turning = true;
+    poller_dispatch(c->poller);
+    drain_inbox(c);
+    wheel_run(&c->wheel, c->now);
+    c->turning = false;
+}
+
+/* --- what others ask for --- */
+
+mono_ns control_now(const struct control *c)
+{
+    return c->now;
+}
+
+struct wheel *control_wheel(struct control *c)
+{
+    return &c->wheel;
+}
+
+struct poller *control_poller(struct control *c)
+{
+    return c->poller;
+}
+
+const struct snapshot *control_snapshot(const struct control *c)
+{
+    return c->snapshot;
+}
+
+struct process_state *control_process(const struct control *c)
+{
+    return c->process;
+}
+
+void control_drain(struct control *c)
+{
+    char seconds[32];
+    struct text t;
+
+    if (c->draining || c->quitting)
+        return;
+    freshen(c);
+    c->draining = true;
+    c->drain_until = mono_after(c->now, c->snapshot->drain_timeout);
+    atomic_store_explicit(&c->process->draining, true, memory_order_release);
+    text_init(&t, seconds, sizeof(seconds));
+    text_duration(&t, c->snapshot->drain_timeout);
+    log_event(c->log, LOG_INFO, "process.draining",
+              "no new connections; what is under way may take %s", text_end(&t));
+    for (uint32_t i = 0; i < c->worker_count; i++)
+        c->outboxes[i].drain = true;
+    tell_workers(c);
+}
+
+void control_quit(struct control *c)
+{
+    if (c->quitting)
+        return;
+    freshen(c);
+    c->quitting = true;
+    atomic_store_explicit(&c->process->draining, true, memory_order_release);
+    log_event(c->log, LOG_INFO, "process.quitting", "what is under way is broken off");
+    for (uint32_t i = 0; i < c->worker_count; i++)
+        c->outboxes[i].quit = true;
+    tell_workers(c);
+}
+
+bool control_done(const struct control *c)
+{
+    return c->done == c->worker_count;
+}
+
+struct control *control_create(const struct control_setup *setup)
+{
+    struct control *c = memory_take(sizeof(*c));
+
+    if (c == NULL)
+        return NULL;
+    c->clock = setup->clock;
+    c->poller = setup->poller;
+    c->inbox = setup->inbox;
+    c->workers = setup->workers;
+    c->worker_count = setup->worker_count;
+    c->log = setup->log;
+    c->process = setup->process;
+    c->now = clock_read(c->clock);
+    c->snapshot = snapshot_take(setup->snapshot);
+    wheel_init(&c->wheel, c->now);
+    timer_init(&c->repost, repost_due);
+    c->outboxes = memory_take_array(c->worker_count + (size_t)1, sizeof(*c->outboxes));
+    c->watch = outlier_watch_create(&c->wheel, c->log, setup->seed);
+    if (c->outboxes == NULL || c->watch == NULL ||
+        !outlier_watch_adopt(c->watch, c->snapshot, c->now)) {
+        control_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void control_free(struct control *c)
+{
+    if (c == NULL)
+        return;
+    outlier_watch_free(c->watch);
+    snapshot_drop(c->snapshot);
+    memory_give(c->outboxes);
+    memory_give(c);
+}
