@@ -2,6 +2,7 @@
 /* Clusters and their endpoints: names to addresses, and which default applies where. */
 #include "base/address.h"
 #include "control/config_build.h"
+#include "control/config_value.h"
 #include "io/error.h"
 
 /* A resolver that does not answer takes seconds a name; this many are enough to see it. */
@@ -55,8 +56,8 @@ static void wrong_address(struct config_build *b, const struct config_node *at, 
 {
     struct text *t = config_build_error(b, at);
 
-    text_str(t,
-             "an endpoint's address is HOST:PORT, such as 127.0.0.1:9001 or example.test:80; not ");
+    text_str(t, "an endpoint's address is HOST:PORT, such as 127.0.0.1:9001 or "
+                "example.test:80, or unix:PATH; not ");
     config_quote(t, text);
     if (bytes_find(text, '/') < text.len)
         text_str(t, ": leave out http:// and the path");
@@ -81,12 +82,19 @@ static bool endpoint_address(struct config_build *b, const struct config_endpoin
                              struct bytes *host, struct address *out)
 {
     const struct config_node *at = config_node_find(e->head.node, "address");
+    const char *why;
     uint16_t port;
 
     if (at == NULL)
         at = e->head.node; /* of the list form */
+    *host = BYTES_NONE;
+    if (bytes_start_with(e->address, BYTES("unix:"))) {
+        if (config_address_parse(&b->snapshot->arena, e->address, out, &why))
+            return true;
+        wrong_address(b, at, e->address);
+        return false;
+    }
     if (address_parse(e->address, out)) {
-        *host = BYTES_NONE;
         if (out->port != 0)
             return true;
         wrong_address(b, at, e->address);

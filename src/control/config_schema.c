@@ -109,7 +109,7 @@ static const struct field limits_rows[] = {
      .kind = FIELD_SIZE32,
      .at = AT(head_bytes),
      .min = 1024,
-     .max = 512 * 1024,
+     .max = 256 * 1024,
      .preset_of = &default_http_limits.head_bytes,
      .help = "request line and header fields together; more: 431, or 414 for the line alone"},
     {.name = "fields",
@@ -129,10 +129,11 @@ static const struct field limits_rows[] = {
     {.name = "bufferBytes",
      .kind = FIELD_SIZE32,
      .at = AT(buffer_bytes),
-     .min = 4096,
-     .max = 1024 * 1024,
+     .min = 1024,
+     .max = 32 * 1024,
      .preset_of = &default_http_limits.buffer_bytes,
-     .help = "what is held of a body, each way, while the other side does not read"},
+     .help = "what is kept of a request so that it can be sent again where that is safe; beyond "
+             "it, it is only streamed"},
     {.name = NULL},
 };
 #undef AT

@@ -19,7 +19,8 @@ static const struct field endpoint_rows[] = {
      .kind = FIELD_TEXT,
      .at = AT(address),
      .required = true,
-     .help = "`127.0.0.1:9001`, `[::1]:9001`, or `name:9001`: a name is looked up once, at the "
+     .help = "`127.0.0.1:9001`, `[::1]:9001`, `unix:/path`, or `name:9001`: a name is looked up "
+             "once, at the "
              "start, and its first address taken"},
     {.name = "zone", .kind = FIELD_TEXT, .at = AT(zone), .help = "shown beside the host"},
     {.name = "version", .kind = FIELD_TEXT, .at = AT(version), .help = "shown beside the host"},

@@ -191,7 +191,7 @@ static void values_of_the_wrong_kind_or_size_are_refused(void **state)
         {OF_LISTENER("headTimeout: 0s"), 5, 16, "'headTimeout' must be between 1ms and"},
         {OF_LISTENER("headTimeout: none"), 5, 16, "500ms, 15s, 1m; not 'none'"},
         {OF_LISTENER("limits: {headBytes: 1}"), 5, 23,
-         "'headBytes' must be between 1KiB and 512KiB; not '1'"},
+         "'headBytes' must be between 1KiB and 256KiB; not '1'"},
         {OF_LISTENER("limits: {headBytes: lots}"), 5, 23,
          "must be a number of bytes: 65536, 64KiB, 1MiB; not 'lots'"},
         {OF_LISTENER("limits: {bodyBytes: -1}"), 5, 23, "64KiB, 1MiB, or none; not '-1'"},
