@@ -39,13 +39,12 @@ enum http1_result head_malformed(struct head_reader *r, const char *why)
 
 /* --- lines --- */
 
-static uint64_t load_le64(const uint8_t *p)
+/* Written out, so that compilers see one load in it. */
+static inline uint64_t load_le64(const uint8_t *p)
 {
-    uint64_t v = 0;
-
-    for (unsigned i = 0; i < 8; i++)
-        v |= (uint64_t)p[i] << (8 * i);
-    return v;
+    return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24 |
+           (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 |
+           (uint64_t)p[7] << 56;
 }
 
 /* 0x80 in each byte of |v| below 0x20 or equal to 0x7f; exact up to the lowest such byte. */

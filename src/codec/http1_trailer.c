@@ -2,36 +2,41 @@
 /* Which trailer fields may be passed on. */
 #include "codec/http1_head.h"
 
+#define WORD(literal)                                                                              \
+    {                                                                                              \
+        (const uint8_t *)(literal), sizeof(literal) - 1                                            \
+    }
+
 /*
  * Fields that mean something only before the body: framing, routing, trust, conditions, who one is,
  * how to read the content, control of the answer (RFC 9110 6.5.1). Those among KNOWN_FIELDS are in
  * is_forbidden_id.
  */
 static const struct bytes forbidden[] = {
-    BYTES("age"),
-    BYTES("authorization"),
-    BYTES("cache-control"),
-    BYTES("content-encoding"),
-    BYTES("content-range"),
-    BYTES("content-type"),
-    BYTES("cookie"),
-    BYTES("expires"),
-    BYTES("if-match"),
-    BYTES("if-modified-since"),
-    BYTES("if-none-match"),
-    BYTES("if-range"),
-    BYTES("if-unmodified-since"),
-    BYTES("location"),
-    BYTES("pragma"),
-    BYTES("range"),
-    BYTES("retry-after"),
-    BYTES("set-cookie"),
-    BYTES("vary"),
-    BYTES("warning"),
-    BYTES("www-authenticate"),
-    BYTES("authentication-info"),
-    BYTES("proxy-authentication-info"),
-    BYTES("x-real-ip"),
+    WORD("age"),
+    WORD("authorization"),
+    WORD("cache-control"),
+    WORD("content-encoding"),
+    WORD("content-range"),
+    WORD("content-type"),
+    WORD("cookie"),
+    WORD("expires"),
+    WORD("if-match"),
+    WORD("if-modified-since"),
+    WORD("if-none-match"),
+    WORD("if-range"),
+    WORD("if-unmodified-since"),
+    WORD("location"),
+    WORD("pragma"),
+    WORD("range"),
+    WORD("retry-after"),
+    WORD("set-cookie"),
+    WORD("vary"),
+    WORD("warning"),
+    WORD("www-authenticate"),
+    WORD("authentication-info"),
+    WORD("proxy-authentication-info"),
+    WORD("x-real-ip"),
 };
 
 static bool is_forbidden_id(enum field_id id)
@@ -41,7 +46,7 @@ static bool is_forbidden_id(enum field_id id)
 
 static bool is_forbidden(struct bytes name)
 {
-    static const struct bytes trusted = {(const uint8_t *)"x-forwarded-", 12};
+    static const struct bytes trusted = WORD("x-forwarded-");
 
     if (is_forbidden_id(field_lookup(name)) ||
         bytes_equal_nocase(bytes_slice(name, 0, trusted.len), trusted))

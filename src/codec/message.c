@@ -6,7 +6,13 @@
 
 #define FIELD_NAME_MAX 21 /* "sec-websocket-version" */
 
-#define X(id, text) BYTES(text),
+/* BYTES for the initialisers of constants. */
+#define WORD(literal)                                                                              \
+    {                                                                                              \
+        (const uint8_t *)(literal), sizeof(literal) - 1                                            \
+    }
+
+#define X(id, text) WORD(text),
 static const struct bytes field_names[FIELD_ID_COUNT] = {{NULL, 0}, KNOWN_FIELDS(X)};
 #undef X
 
@@ -37,16 +43,31 @@ static const uint32_t hop_by_hop_fields =
 
 static_assert(FIELD_ID_COUNT <= 32, "a set of known fields fits 32 bits");
 
+/* Eight bytes, letters in lower case (and some other bytes changed that no token has). */
+static inline uint64_t load_lower(const uint8_t *p)
+{
+    uint64_t v;
+
+    memcpy(&v, p, sizeof(v));
+    return v | UINT64_C(0x2020202020202020);
+}
+
 /*
  * |name| is a token: a byte of it that gives a letter, a digit or '-' under | 0x20 is that
  * character in either case. |known| is as long, and not empty.
  */
 static inline bool is_named(struct bytes name, const uint8_t *known)
 {
-    uint32_t differ = 0;
+    uint64_t differ = 0;
+    size_t i = 0;
 
-    for (size_t i = 0; i < name.len; i++)
-        differ |= (uint32_t)((name.data[i] | 0x20) ^ known[i]);
+    for (; i + 8 <= name.len; i += 8)
+        differ |= load_lower(name.data + i) ^ load_lower(known + i);
+    if (i > 0 && i < name.len)
+        differ |= load_lower(name.data + name.len - 8) ^ load_lower(known + name.len - 8);
+    else
+        for (; i < name.len; i++)
+            differ |= (uint64_t)(name.data[i] | 0x20) ^ known[i];
     return differ == 0;
 }
 
@@ -75,11 +96,11 @@ static const struct {
     struct bytes token;
     enum method method;
 } methods[] = {
-    {BYTES("GET"), METHOD_GET},         {BYTES("POST"), METHOD_POST},
-    {BYTES("HEAD"), METHOD_HEAD},       {BYTES("PUT"), METHOD_PUT},
-    {BYTES("DELETE"), METHOD_DELETE},   {BYTES("OPTIONS"), METHOD_OPTIONS},
-    {BYTES("PATCH"), METHOD_PATCH},     {BYTES("TRACE"), METHOD_TRACE},
-    {BYTES("CONNECT"), METHOD_CONNECT},
+    {WORD("GET"), METHOD_GET},         {WORD("POST"), METHOD_POST},
+    {WORD("HEAD"), METHOD_HEAD},       {WORD("PUT"), METHOD_PUT},
+    {WORD("DELETE"), METHOD_DELETE},   {WORD("OPTIONS"), METHOD_OPTIONS},
+    {WORD("PATCH"), METHOD_PATCH},     {WORD("TRACE"), METHOD_TRACE},
+    {WORD("CONNECT"), METHOD_CONNECT},
 };
 
 enum method method_lookup(struct bytes token)
