@@ -77,12 +77,16 @@ static void count_since(_Atomic uint32_t *count, _Atomic uint64_t *since, mono_n
     atomic_fetch_add_explicit(count, 1, memory_order_acq_rel);
 }
 
-/* One more in the run. The bit of |t| where that made exactly |threshold|; 0 is off. */
+/*
+ * One more in the run. The bit of |t| where that completes a run of |threshold|; 0 is off. The
+ * judge restarts the run, so what is complete is the first one. Only while he is behind, or where a
+ * message to him was lost, is it a second or third: a dead host must not be forgotten for that.
+ */
 static outlier_triggers lengthen(_Atomic uint32_t *run, uint32_t threshold, enum outlier_trigger t)
 {
     uint32_t length = atomic_fetch_add_explicit(run, 1, memory_order_acq_rel) + 1;
 
-    return length == threshold && threshold != 0 ? (outlier_triggers)1 << t : 0;
+    return threshold != 0 && length % threshold == 0 ? (outlier_triggers)1 << t : 0;
 }
 
 static outlier_triggers feed_5xx(struct outlier_runs *r, const struct outlier_config *c,

@@ -74,9 +74,8 @@ void outlier_runs_init(struct outlier_runs *r);
 typedef uint32_t outlier_triggers;
 
 /*
- * Any worker. |status| only for OUTLIER_ANSWERED. A trigger is said once a full run; where the
- * caller cannot pass it on (mailbox full) it calls outlier_runs_restart, so that the next full run
- * says it.
+ * Any worker. |status| only for OUTLIER_ANSWERED. A trigger is said with each full run. The caller
+ * tells the judge; where a message is lost, the next full run triggers again.
  */
 outlier_triggers outlier_learn(struct outlier_runs *r, const struct outlier_config *c,
                                enum outlier_report report, uint32_t status, mono_ns now);
