@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks, and the run-time state of clusters and of the process. */
+#include "model/cluster_state.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "model/block.h"
+#include "model/process_state.h"
+
+static void a_block_gives_lines_of_their_own(void **state)
+{
+    struct block b;
+    uint8_t *first, *second, *third;
+    (void)state;
+
+    block_init(&b);
+    assert_null(block_take(&b, 1, 1));
+    assert_null(block_take(&b, 3, 50));
+    assert_null(block_take(&b, 0, 50));
+    assert_null(block_take(&b, 1, 64));
+    assert_int_equal(b.used, 64 + 192 + 0 + 64);
+    assert_true(block_allocate(&b));
+    first = block_take(&b, 1, 1);
+    second = block_take(&b, 3, 50);
+    assert_non_null(block_take(&b, 0, 50));
+    third = block_take(&b, 1, 64);
+    assert_int_equal((uintptr_t)first % CACHE_LINE, 0);
+    assert_ptr_equal(second, first + 64);
+    assert_ptr_equal(third, second + 192);
+    for (size_t i = 0; i < 64 + 192 + 64; i++) {
+        assert_int_equal(first[i], 0);
+        first[i] = 1; /* a sanitizer sees where it ends */
+    }
+    memory_give(b.raw);
+}
+
+static void a_block_that_cannot_be_is_refused(void **state)
+{
+    struct block b;
+    (void)state;
+
+    block_init(&b);
+    block_take(&b, SIZE_MAX / 2, 3);
+    assert_false(block_allocate(&b));
+    block_init(&b);
+    block_take(&b, 1, SIZE_MAX / 4);
+    block_take(&b, 1, SIZE_MAX / 4);
+    assert_false(block_allocate(&b));
+    block_init(&b);
+    for (int i = 0; i < 100; i++)
+        block_take(&b, 1, SIZE_MAX / 4); /* the sum would come round */
+    assert_false(block_allocate(&b));
+    block_init(&b);
+    block_take(&b, 1, SIZE_MAX);
+    block_take(&b, 1, 1);
+    assert_false(block_allocate(&b));
+}
+
+static void a_new_cluster_state_is_healthy_and_empty(void **state)
+{
+    struct cluster_state *s = cluster_state_create(3, 2);
+    (void)state;
+
+    assert_non_null(s);
+    assert_int_equal(s->workers, 2);
+    assert_int_equal(s->hosts.count, 3);
+    assert_int_equal(limit_used(&s->connections), 0);
+    assert_int_equal(limit_used(&s->pending), 0);
+    assert_int_equal(limit_used(&s->requests), 0);
+    for (uint32_t h = 0; h < 3; h++) {
+        assert_int_equal(host_health(&s->hosts.at[h]), HOST_HEALTHY);
+        assert_int_equal(s->hosts.at[h].in_flight, 0);
+    }
+    for (unsigned m = 0; m < CLUSTER_METRIC_COUNT; m++)
+        assert_int_equal(cluster_state_sum(s, (enum cluster_metric)m), 0);
+    cluster_state_drop(s);
+}
+
+static void what_workers_write_shares_no_cache_line(void **state)
+{
+    struct cluster_state *s = cluster_state_create(3, 3);
+    (void)state;
+
+    assert_int_equal((uintptr_t)s % 64, 0);
+    for (uint32_t h = 0; h < 3; h++)
+        assert_int_equal((uintptr_t)&s->hosts.at[h] % 64, 0);
+    for (uint32_t w = 0; w < 3; w++) {
+        assert_int_equal((uintptr_t)s->cells[w] % 64, 0);
+        assert_int_equal((uintptr_t)s->endpoint_cells[w] % 64, 0);
+        memset((void *)s->cells[w], 1, sizeof(*s->cells[w]));
+        memset((void *)s->endpoint_cells[w], 1, 3 * sizeof(*s->endpoint_cells[w]));
+    }
+    assert_int_equal(s->hosts.at[2].ejections, 0);
+    cluster_state_drop(s);
+}
+
+static void sums_are_over_all_workers(void **state)
+{
+    struct cluster_state *s = cluster_state_create(2, 3);
+    (void)state;
+
+    for (uint32_t w = 0; w < 3; w++) {
+        cell_add(&s->cells[w]->at[CLUSTER_upstream_rq_total], 1u << w);
+        cell_add(&s->endpoint_cells[w][1].at[ENDPOINT_rq_total], 10u << w);
+    }
+    cell_sub(&s->cells[0]->at[CLUSTER_upstream_rq_active], 1); /* opened there, closed here */
+    cell_add(&s->cells[2]->at[CLUSTER_upstream_rq_active], 3);
+    assert_int_equal(cluster_state_sum(s, CLUSTER_upstream_rq_total), 7);
+    assert_int_equal(cluster_state_sum(s, CLUSTER_upstream_rq_active), 2);
+    assert_int_equal(cluster_state_sum(s, CLUSTER_upstream_cx_total), 0);
+    assert_int_equal(endpoint_state_sum(s, 1, ENDPOINT_rq_total), 70);
+    assert_int_equal(endpoint_state_sum(s, 0, ENDPOINT_rq_total), 0);
+    cluster_state_drop(s);
+}
+
+static void *take_and_drop(void *of)
+{
+    for (int i = 0; i < 20000; i++) {
+        struct cluster_state *s = cluster_state_take(of);
+
+        assert_ptr_equal(s, of);
+        cluster_state_drop(s);
+    }
+    cluster_state_drop(of); /* the thread's own */
+    return NULL;
+}
+
+static void references_are_counted_between_threads(void **state)
+{
+    struct cluster_state *s = cluster_state_create(1, 1);
+    pthread_t threads[3];
+    (void)state;
+
+    for (int i = 0; i < 3; i++) {
+        cluster_state_take(s);
+        assert_int_equal(pthread_create(&threads[i], NULL, take_and_drop, s), 0);
+    }
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(s->refs, 1);
+    cluster_state_drop(s);
+    cluster_state_drop(NULL);
+}
+
+static void the_process_is_bounded_by_what_it_has(void **state)
+{
+    static const struct {
+        uint64_t descriptors, memory;
+        uint32_t downstream, requests;
+    } rows[] = {
+        {1000, UINT64_MAX, 700, 700},
+        {1024, UINT64_MAX, 716, 716},
+        {1000, (uint64_t)REQUEST_MEMORY_MAX * 100, 700, 100},
+        {1000, (uint64_t)REQUEST_MEMORY_MAX * 100 - 1, 700, 99},
+        {1000, 0, 700, 1}, /* nothing at all would be no proxy */
+        {0, UINT64_MAX, 1, 1},
+        {UINT64_MAX, UINT64_MAX, LIMIT_NONE - 1, LIMIT_NONE - 1},
+        {UINT64_MAX, (uint64_t)REQUEST_MEMORY_MAX * 5, LIMIT_NONE - 1, 5},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct process_state *p =
+            process_state_create(2, rows[i].descriptors, rows[i].memory, 5 * NS_PER_S);
+
+        assert_non_null(p);
+        assert_int_equal(p->downstream_max, rows[i].downstream);
+        assert_int_equal(p->requests_max, rows[i].requests);
+        assert_int_equal(p->started, 5 * NS_PER_S);
+        assert_int_equal(p->workers, 2);
+        assert_false(p->draining);
+        assert_int_equal(limit_used(&p->requests), 0);
+        assert_int_equal((uintptr_t)p % 64, 0);
+        assert_int_equal((uintptr_t)&p->worker_cells[1] % 64, 0);
+        cell_add(&p->worker_cells[1].at[WORKER_turns], 1);
+        process_state_free(p);
+    }
+    process_state_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_block_gives_lines_of_their_own),
+        cmocka_unit_test(a_block_that_cannot_be_is_refused),
+        cmocka_unit_test(a_new_cluster_state_is_healthy_and_empty),
+        cmocka_unit_test(what_workers_write_shares_no_cache_line),
+        cmocka_unit_test(sums_are_over_all_workers),
+        cmocka_unit_test(references_are_counted_between_threads),
+        cmocka_unit_test(the_process_is_bounded_by_what_it_has),
+    };
+
+    return cmocka_run_group_tests_name("state", tests, NULL, NULL);
+}
