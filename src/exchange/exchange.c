@@ -142,6 +142,9 @@ static void fail(struct exchange *x, enum reason reason, struct actions *out)
     if (x->status == 0 && reasons[reason].status != 0) {
         x->status = reasons[reason].status;
         x->state = EXCHANGE_DELIVERING;
+        /* They have done their work, and must not cut the answer they led to. */
+        x->deadline = MONO_NEVER;
+        x->body_deadline = MONO_NEVER;
         act(out, (struct action){.kind = ACTION_RESPOND, .reason = reason});
         return;
     }
