@@ -111,8 +111,6 @@ static void broken(struct talk *t)
         return;
     }
     fact_of(t)->excused |= c->lenient;
-    if (!c->lenient)
-        complain(t, "law 6", "a connection ended without an answer; request");
     end_and_close(t, OUTCOME_SILENCE);
 }
 
@@ -475,6 +473,7 @@ uint64_t client_ask(struct client *c, const struct ask *a)
     t->id = id;
     fact_of(t)->body = a->upload == FRAMING_NONE ? 0 : a->body;
     fact_of(t)->slow_reader = a->read_gap != 0;
+    fact_of(t)->idempotent = method_idempotent(a->method);
     if (t->open)
         start(t);
     return id;

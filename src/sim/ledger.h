@@ -37,6 +37,7 @@ struct fact {
     uint32_t record_status;
     uint32_t record_flags;
     uint32_t record_attempts;
+    bool idempotent;
     bool slow_reader; /* takes its time by design */
     bool excused;     /* its client cannot know whether the proxy ever saw it */
 };

@@ -7,7 +7,7 @@
 
 #define SEGMENTS_MAX 32
 
-#define NET_RECEIVE_MAX 65536u /* bytes told in one call */
+#define NET_RECEIVE_MAX LINK_LOAN_MAX
 
 enum segment_kind { SEGMENT_DATA, SEGMENT_FIN, SEGMENT_RST };
 

@@ -398,7 +398,7 @@ static bool has_news(struct end *e)
 {
     if (e->state != END_OPEN && e->state != END_CONNECTING)
         return false;
-    return e->opened_due || e->writable_due || e->error != 0 ||
+    return e->opened_due || e->writable_due || (e->error != 0 && !unread(e)) ||
            (e->reading && (unread(e) || end_is_due(e)));
 }
 
@@ -502,8 +502,8 @@ static void tell_failed(struct end *e)
 {
     if (e->error == 0 || (e->state != END_OPEN && e->state != END_CONNECTING))
         return;
-    if (e->reading && unread(e))
-        return; /* what came before is read first */
+    if (unread(e))
+        return; /* what came before is read first, however long it takes */
     e->state = END_FAILED;
     e->reading = false;
     note(e, NOTE_FAILED, (uint64_t)-e->error);

@@ -204,7 +204,6 @@ static bool start_servers(struct rig *r)
 /* What needs no memory, so that rig_stop can undo a start that failed. */
 static void lay_out(struct rig *r)
 {
-    world_init(&r->world, r->settings.seed);
     ledger_init(&r->ledger, &r->world);
     sim_log_init(&r->log, &r->world);
     net_process_init(&r->process);
@@ -242,13 +241,17 @@ static bool start_proxy(struct rig *r)
 
 bool rig_start(struct rig *r, const struct rig_settings *s)
 {
+    bool netted;
+
     r->settings = *s;
     r->state = NULL;
     r->snapshot = NULL;
     r->control = NULL;
     memset(r->servers, 0, sizeof(r->servers));
+    world_init(&r->world, s->seed);
+    netted = net_init(&r->net, &r->world);
     lay_out(r);
-    if (!net_init(&r->net, &r->world))
+    if (!netted)
         return false;
     client_init(&r->client, &r->client_loop, &r->ledger, &r->address);
     return start_servers(r) && start_proxy(r);

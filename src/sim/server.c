@@ -476,11 +476,14 @@ bool server_init(struct server *s, struct actor_loop *loop, struct ledger *ledge
         .address = *address,
         .site = net_site(loop->poller.net, address),
         .mood = server_fine,
+        .usual_mood = server_fine,
         .patience = MONO_NEVER,
         .down_since = loop->poller.net->world->now,
     };
     list_init(&s->conns);
     slab_init(&s->conn_slab, sizeof(struct server_conn), 256);
+    if (s->site != NULL)
+        s->usual_path = s->site->path;
     return s->site != NULL;
 }
 

@@ -75,6 +75,8 @@ struct server {
     struct net_site *site;
     struct listener *listener; /* NULL: does not listen */
     struct server_mood mood;
+    struct server_mood usual_mood; /* what it recovers to */
+    struct net_path usual_path;
     server_decide decide; /* may be NULL */
     void *owner;
     struct slab conn_slab;

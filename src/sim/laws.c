@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/laws.h"
+
+#include "base/list.h"
+
+static struct world *world_of(const struct laws *l)
+{
+    return &l->rig->world;
+}
+
+static void broken(struct laws *l, const char *law, const char *what, uint64_t which)
+{
+    world_fail(world_of(l), law, what, which);
+}
+
+/* --- law 1: never below the floor --- */
+
+/* How many may be out by the cap alone: never nobody of two or more, never the last. */
+static uint32_t cap_of(const struct laws *l)
+{
+    uint32_t hosts = l->rig->settings.hosts;
+    uint32_t cap = hosts * l->cap_percent / 100;
+
+    if (l->cap_percent == 0 || hosts < 2)
+        return 0;
+    if (cap == 0)
+        cap = 1;
+    return cap < hosts ? cap : hosts - 1;
+}
+
+/* Total evidence: nothing but refusals for a second, or no good answer for five. */
+static bool all_evidence(const struct laws *l, const struct server *s)
+{
+    mono_ns now = world_of(l)->now;
+    bool down = s->down_since != MONO_NEVER && mono_since(s->down_since, now) >= NS_PER_S;
+    span_ns silent = mono_since(s->good_at, now);
+
+    /* A good answer that was sent a moment ago may not have come yet. */
+    return down || silent + LAWS_SLACK >= 5 * NS_PER_S || silent < LAWS_SLACK / 4;
+}
+
+static void check_floor(struct laws *l, uint32_t host, uint32_t out_before)
+{
+    uint32_t hosts = l->rig->settings.hosts;
+    uint32_t healthy_before = hosts - out_before;
+
+    if (healthy_before <= 1)
+        broken(l, "law 1", "the last host was ejected; host", host);
+    else if (healthy_before < 4 && !all_evidence(l, &l->rig->servers[host]))
+        broken(l, "law 1", "few were healthy and one more went without total evidence; host", host);
+    else if (healthy_before >= 4 && out_before + 1 > cap_of(l))
+        broken(l, "law 1", "the cap was passed; host", host);
+    else if (healthy_before < 3)
+        broken(l, "law 1", "more than one went while fewer than four were healthy; host", host);
+}
+
+/* --- law 2: nobody is blamed for what was not his fault --- */
+
+static void check_blame(struct laws *l, uint32_t host)
+{
+    const struct server *s = &l->rig->servers[host];
+    const struct rig_settings *set = &l->rig->settings;
+    span_ns memory = set->route.timeout + set->cluster.connect_timeout + LAWS_SLACK;
+
+    if (!s->blamable)
+        broken(l, "law 2", "a host that never gave cause was ejected; host", host);
+    else if (s->down_since == MONO_NEVER && mono_since(s->blame_at, world_of(l)->now) > memory)
+        broken(l, "law 2", "a host was ejected though it has long given no cause; host", host);
+}
+
+static void look_at_hosts(struct laws *l)
+{
+    const struct host_set *hosts = &rig_state(l->rig)->hosts;
+    uint32_t epoch = atomic_load_explicit(&hosts->epoch, memory_order_relaxed);
+
+    if (epoch == l->epoch)
+        return;
+    l->epoch = epoch;
+    for (uint32_t i = 0; i < hosts->count; i++) {
+        bool out = host_health(&hosts->at[i]) != HOST_HEALTHY;
+
+        if (out == l->ejected[i])
+            continue;
+        l->ejected[i] = out;
+        if (out) {
+            l->ejections++;
+            check_floor(l, i, l->ejected_count++);
+            check_blame(l, i);
+        } else {
+            l->ejected_count--;
+        }
+    }
+}
+
+/* --- law 8: bounded --- */
+
+static void check_bounds(struct laws *l)
+{
+    const struct rig *r = l->rig;
+    struct cluster_state *s = rig_state(r);
+
+    if (r->process.outgoing > l->connections_max)
+        broken(l, "law 8", "more upstream connections than allowed", r->process.outgoing);
+    if (limit_used(&s->requests) > l->requests_max)
+        broken(l, "law 8", "more requests than allowed", limit_used(&s->requests));
+    if (limit_used(&s->pending) > l->pending_max)
+        broken(l, "law 8", "more waiting requests than allowed", limit_used(&s->pending));
+    if (r->process.descriptors > r->process.descriptors_max)
+        broken(l, "law 8", "more descriptors than allowed", r->process.descriptors);
+    if (limit_used(&r->state->requests) > r->state->requests_max)
+        broken(l, "law 8", "more requests than the process may have",
+               limit_used(&r->state->requests));
+}
+
+/* --- laws 4, 5, 6 on each request --- */
+
+static void check_pending(struct laws *l, uint64_t id, const struct fact *f)
+{
+    const struct rig_settings *s = &l->rig->settings;
+    mono_ns now = world_of(l)->now;
+
+    if (f->slow_reader)
+        return;
+    if (f->complete != MONO_NEVER && mono_since(f->complete, now) > s->route.timeout + LAWS_SLACK)
+        broken(l, "law 5", "a request outlives its deadline; request", id);
+    if (mono_since(f->begun, now) > l->longest_upload + s->route.timeout + LAWS_SLACK)
+        broken(l, "law 5", "a request never ends; request", id);
+}
+
+static void look_at_pending(struct laws *l)
+{
+    const struct ledger *ledger = &l->rig->ledger;
+
+    for (uint64_t i = ledger->settled; i < ledger->count; i++)
+        if (ledger->at[i].outcome == OUTCOME_PENDING)
+            check_pending(l, i + 1, &ledger->at[i]);
+}
+
+static void check_attempts(struct laws *l)
+{
+    const struct rig *r = l->rig;
+    uint64_t attempts = rig_cluster_sum(r, CLUSTER_upstream_rq_total);
+    uint64_t first = rig_http_sum(r, HTTP_downstream_rq_total);
+    uint64_t again =
+        rig_cluster_sum(r, CLUSTER_connect_failover) + rig_cluster_sum(r, CLUSTER_reuse_resend);
+
+    if (attempts > first + again)
+        broken(l, "law 4", "more attempts than requests, failovers and resends; attempts",
+               attempts);
+    if (rig_cluster_sum(r, CLUSTER_connect_failover) > first)
+        broken(l, "law 4", "more failovers than requests", again);
+}
+
+static void each_second(struct laws *l)
+{
+    mono_ns now = world_of(l)->now;
+
+    if (now < l->next_second)
+        return;
+    l->next_second = now + NS_PER_S;
+    look_at_pending(l);
+    check_attempts(l);
+}
+
+static void after_turn(struct world_watch *w, mono_ns now)
+{
+    struct laws *l = CONTAINER_OF(w, struct laws, watch);
+    (void)now;
+
+    l->checks++;
+    look_at_hosts(l);
+    check_bounds(l);
+    each_second(l);
+}
+
+void laws_init(struct laws *l, struct rig *r)
+{
+    const struct rig_settings *s = &r->settings;
+
+    *l = (struct laws){
+        .watch = {.after_turn = after_turn},
+        .rig = r,
+        .cap_percent = s->cluster.outlier.max_ejection_percent,
+        .connections_max = s->cluster.limits.max_connections,
+        .requests_max = s->cluster.limits.max_requests,
+        .pending_max = s->cluster.limits.max_pending,
+        .longest_upload = s->listener.body_timeout,
+        .next_second = r->world.now + NS_PER_S,
+    };
+    r->world.watch = &l->watch;
+}
+
+/* --- at the end --- */
+
+/* A reset can overtake the little that was sent of an answer: silence is then a cut, too. */
+static bool was_cut(const struct fact *f)
+{
+    return f->outcome == OUTCOME_CUT || f->outcome == OUTCOME_SILENCE;
+}
+
+static void check_record(struct laws *l, uint64_t id, const struct fact *f)
+{
+    if (f->records == 0)
+        broken(l, "law 6", "no record of request", id);
+    else if (f->outcome == OUTCOME_ANSWERED && f->record_status != f->status)
+        broken(l, "law 6", "the record has another status than the client saw; request", id);
+    else if (was_cut(f) && f->record_flags == 0)
+        broken(l, "law 6", "an answer was cut and the record says nothing of it; request", id);
+}
+
+static void check_fact(struct laws *l, uint64_t id, const struct fact *f)
+{
+    if (f->outcome == OUTCOME_PENDING)
+        broken(l, "law 6", "a request never ended; request", id);
+    else if (f->records > 1)
+        broken(l, "law 6", "two records of one request; request", id);
+    else if (f->arrivals > 2)
+        broken(l, "law 4", "a request came to servers more than twice; request", id);
+    else if (!f->idempotent && f->arrivals > 1)
+        broken(l, "law 4", "a request that is not idempotent was sent twice; request", id);
+    else if (!f->excused)
+        check_record(l, id, f);
+}
+
+static void expect_zero(struct laws *l, const char *what, uint64_t value)
+{
+    if (value != 0)
+        broken(l, "law 8", what, value);
+}
+
+static void check_gauges(struct laws *l)
+{
+    const struct rig *r = l->rig;
+    struct cluster_state *s = rig_state(r);
+
+    expect_zero(l, "requests still counted as waiting", limit_used(&s->pending));
+    expect_zero(l, "requests still counted as under way", limit_used(&s->requests));
+    expect_zero(l, "requests still held by the process", limit_used(&r->state->requests));
+    expect_zero(l, "requests still wait for a slot", atomic_load(&s->waiting));
+    expect_zero(l, "upstream_rq_active", rig_cluster_sum(r, CLUSTER_upstream_rq_active));
+    expect_zero(l, "upstream_rq_pending_active",
+                rig_cluster_sum(r, CLUSTER_upstream_rq_pending_active));
+    expect_zero(l, "downstream_rq_active", rig_http_sum(r, HTTP_downstream_rq_active));
+    for (uint32_t i = 0; i < s->hosts.count; i++)
+        expect_zero(l, "attempts still counted on a host", atomic_load(&s->hosts.at[i].in_flight));
+    if (limit_used(&s->connections) != r->process.outgoing)
+        broken(l, "law 8", "connections counted and connections open differ; open",
+               r->process.outgoing);
+}
+
+void laws_check_quiet(struct laws *l)
+{
+    const struct ledger *ledger = &l->rig->ledger;
+
+    if (world_of(l)->failed)
+        return;
+    for (uint64_t i = 0; i < ledger->count; i++)
+        check_fact(l, i + 1, &ledger->at[i]);
+    check_attempts(l);
+    check_gauges(l);
+}
+
+void laws_check_freed(struct laws *l)
+{
+    const struct rig *r = l->rig;
+    struct cluster_state *s = rig_state(r);
+
+    if (world_of(l)->failed)
+        return;
+    expect_zero(l, "descriptors never given back", r->process.descriptors);
+    expect_zero(l, "connections never closed", r->process.outgoing);
+    expect_zero(l, "connections still counted", limit_used(&s->connections));
+    expect_zero(l, "client connections still counted", limit_used(&r->state->downstream));
+    expect_zero(l, "upstream_cx_active", rig_cluster_sum(r, CLUSTER_upstream_cx_active));
+    expect_zero(l, "downstream_cx_active", rig_http_sum(r, HTTP_downstream_cx_active));
+}

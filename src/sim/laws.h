@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The laws of DESIGN.md 2, held against what the simulator knows to be true: after every turn of a
+ * loop what is cheap, each virtual second what is not, the rest at the end. The first law broken
+ * stops the world; world.failure names it with seed and time.
+ *
+ * Law 3 needs detection on latency, which does not exist yet; law 9 is checked by running twice.
+ */
+#ifndef SIM_LAWS_H
+#define SIM_LAWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/rig.h"
+
+/* Timers' ticks, stalls, the way to the client and back, one lost segment. */
+#define LAWS_SLACK (2 * NS_PER_S)
+
+struct laws {
+    struct world_watch watch; /* first */
+    struct rig *rig;
+    /* What ought to hold; read from the settings at first, apart from what the proxy was given. */
+    uint32_t cap_percent;
+    uint32_t connections_max;
+    uint32_t requests_max;
+    uint32_t pending_max;
+    span_ns longest_upload; /* a client may take so long to send a request */
+    uint32_t epoch;
+    uint32_t ejected_count;
+    bool ejected[RIG_HOSTS_MAX];
+    uint64_t ejections;
+    uint64_t checks;
+    mono_ns next_second;
+};
+
+/* From now on they are checked. */
+void laws_init(struct laws *l, struct rig *r);
+
+/* When the clients are quiet and each has had its time: nothing is under way, nothing is held. */
+void laws_check_quiet(struct laws *l);
+
+/* When the proxy is freed as well. */
+void laws_check_freed(struct laws *l);
+
+#endif

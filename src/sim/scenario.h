@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One seeded run of the whole: a cluster, a crowd, bad days drawn from the seed, the laws watching.
+ */
+#ifndef SIM_SCENARIO_H
+#define SIM_SCENARIO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/crowd.h"
+#include "sim/laws.h"
+#include "sim/rig.h"
+
+/* What a test plants to see a law catch it. */
+struct scenario_plant {
+    bool lifted_cap; /* the proxy is given a cap of 100 %, the laws still know the right one */
+    enum net_plant net;
+    enum ledger_plant ledger;
+    uint64_t after; /* deliveries, or records */
+};
+
+struct scenario_options {
+    struct rig_settings settings; /* settings.seed is the run's */
+    struct crowd_habits habits;
+    uint32_t faulty_hosts; /* at most so many have bad days; the others are never to be blamed */
+    span_ns calm;          /* mean time between two bad days */
+    bool calm_only;        /* no bad days at all */
+    struct scenario_plant plant;
+};
+
+struct scenario_result {
+    bool good;
+    char failure[WORLD_FAILURE_MAX];
+    uint64_t digest;
+    uint64_t requests;
+    uint64_t outcomes[OUTCOME_COUNT];
+    uint64_t statuses[6];
+    uint64_t from_servers;
+    uint64_t dropped;
+    uint64_t ejections;
+    uint64_t failovers;
+    uint64_t resends;
+    uint64_t events; /* of the world */
+    uint64_t checks; /* of the laws */
+    uint64_t bad_days;
+};
+
+/* Ten hosts, one to four workers, and paths and habits that the seed chooses. */
+void scenario_options_init(struct scenario_options *o, uint64_t seed);
+
+/* |duration| of traffic, then quiet, drain, and the last checks. False: no memory. */
+bool scenario_run(const struct scenario_options *o, span_ns duration, struct scenario_result *out);
+
+#endif
