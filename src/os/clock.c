@@ -28,3 +28,10 @@ void os_clock_init(struct clock *c)
 {
     *c = (struct clock){.read = os_clock_read, .wall = os_clock_wall};
 }
+
+void os_clock_sleep(span_ns d)
+{
+    const struct timespec t = {.tv_sec = (time_t)(d / NS_PER_S), .tv_nsec = (long)(d % NS_PER_S)};
+
+    nanosleep(&t, NULL);
+}

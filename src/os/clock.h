@@ -7,4 +7,8 @@
 
 void os_clock_init(struct clock *c);
 
+/* The calling thread sleeps for |d|, or less where a signal comes. Not for loops: they wait in a
+ * poller. */
+void os_clock_sleep(span_ns d);
+
 #endif
