@@ -157,7 +157,6 @@ static void start_chunk(struct http1_body *b)
     b->state = HTTP1_BODY_CHUNK_SIZE;
     b->left = 0;
     b->digits = 0;
-    b->line_bytes = 0;
 }
 
 static const char *size_line_byte(struct http1_body *b, uint8_t c)

@@ -60,6 +60,10 @@ static bool is_forbidden(struct bytes name)
 bool http1_next_trailer(struct bytes *section, struct field *out)
 {
     struct http1_fault fault;
+
+    if (section->len == 0)
+        return false;
+
     struct head_reader r = {
         .at = section->data, .end = section->data + section->len, .fault = &fault};
 

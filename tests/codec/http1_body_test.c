@@ -229,9 +229,10 @@ static void trailers_that_would_change_the_message_are_skipped(void **state)
          "If-Match: a\r\nContent-Type: a\r\ncontent-encoding: a\r\nContent-Range: a\r\n"
          "Location: a\r\nVary: a\r\nRetry-After: 1\r\nX-Real-IP: a\r\n\r\n",
          "\nend\n"},
-        {"0\r\nGrpc-Status: 0\r\nHost: x\r\nServer-Timing: a\r\nX-Forwarde: b\r\nDigest: c\r\n\r\n",
+        {"0\r\nGrpc-Status: 0\r\nHost: x\r\nServer-Timing: a\r\nX-Forwarde: b\r\nDigest: c\r\n"
+         "User-Agent: u\r\nServer: s\r\n\r\n",
          "\ntrailer Grpc-Status: 0\ntrailer Server-Timing: a\ntrailer X-Forwarde: b\n"
-         "trailer Digest: c\nend\n"},
+         "trailer Digest: c\ntrailer User-Agent: u\ntrailer Server: s\nend\n"},
     };
     (void)state;
     EXPECT(rows);

@@ -536,6 +536,9 @@ static void fields_are_counted_up_to_the_limit_and_never_past_the_room(void **st
     assert_int_equal(parse(bytes_of(text), (struct http1_limits){8192, 100000}, &fault), HTTP1_OK);
     strcpy(text + strlen(text) - 2, "A: b\r\n\r\n");
     assert_int_equal(parse(bytes_of(text), (struct http1_limits){8192, 100000}, &fault), HTTP1_BAD);
+    assert_int_equal(
+        parse(bytes_of(text), (struct http1_limits){8192, MESSAGE_FIELDS_MAX + 1}, &fault),
+        HTTP1_BAD);
     assert_int_equal(fault.status, 431);
 }
 
@@ -551,6 +554,7 @@ static void bytes_looked_at_are_not_looked_at_again(void **state)
     static uint8_t seen[SIZE];
     static struct message_head head;
     const struct http1_limits limits = {SIZE, 100};
+    const struct bytes tiny = BYTES("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     struct http1_scan scan = {0};
     struct http1_fault fault;
     size_t used;
@@ -572,12 +576,37 @@ static void bytes_looked_at_are_not_looked_at_again(void **state)
         if (len > 40) {
             assert_int_equal(scan.seen, len);
             seen[len - 3] = '\n';
+            memcpy(seen, tiny.data, tiny.len); /* whoever began anew would take it */
         }
     }
     assert_int_equal(
         http1_parse_request(bytes_from(in, SIZE), &scan, &limits, &head, &used, &fault), HTTP1_OK);
     assert_int_equal(used, SIZE);
     assert_int_equal(head.field_count, 66);
+}
+
+/* The same for the request line: all but its first bytes, which are bounded, are looked at once. */
+static void a_long_request_line_is_not_looked_at_again(void **state)
+{
+    enum { SIZE = 32 * 1024, START = 40 };
+    static uint8_t in[SIZE];
+    static struct message_head head;
+    const struct http1_limits limits = {SIZE, 100};
+    struct http1_scan scan = {0};
+    struct http1_fault fault;
+    size_t used;
+    (void)state;
+
+    memset(in, 'p', SIZE);
+    memcpy(in, "GET /", 5);
+    for (size_t len = 1; len < SIZE; len++) {
+        assert_int_equal(
+            http1_parse_request(bytes_from(in, len), &scan, &limits, &head, &used, &fault),
+            HTTP1_MORE);
+        if (len > START)
+            in[len - 1] = '\n';
+    }
+    assert_int_equal(scan.seen, SIZE - 1);
 }
 
 /* A client that sends a head of garbage is told so as early as it can be known. */
@@ -617,6 +646,7 @@ int main(void)
         cmocka_unit_test(a_head_too_long_is_refused_at_its_limit_not_before),
         cmocka_unit_test(fields_are_counted_up_to_the_limit_and_never_past_the_room),
         cmocka_unit_test(bytes_looked_at_are_not_looked_at_again),
+        cmocka_unit_test(a_long_request_line_is_not_looked_at_again),
         cmocka_unit_test(a_fault_is_told_without_waiting_for_the_end),
     };
 
