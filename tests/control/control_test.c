@@ -306,6 +306,7 @@ static void draining_tells_each_worker_once_and_by_when(void **state)
     struct world *w = start();
     (void)state;
 
+    turn_at(w, 1001 * S);
     w->now = 5000 * S; /* the loop slept long: the last turn's time is no good */
     control_drain(w->control);
     control_drain(w->control);
@@ -389,6 +390,7 @@ static void a_worker_with_a_full_mailbox_is_told_as_soon_as_there_is_room(void *
     control_quit(w->control);
     assert_int_equal(w->workers[0].count, 2);
     assert_int_equal(w->workers[1].count, 0);
+    assert_int_equal(w->workers[2].count, 2); /* who comes after does not wait */
     for (uint32_t i = 0; i < 10; i++) {
         assert_true(control_wakeup(w->control) <= w->now + 3 * NS_PER_MS);
         turn_at(w, w->now + 2 * NS_PER_MS);
