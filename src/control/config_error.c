@@ -39,8 +39,7 @@ bool config_errors_full(const struct config_errors *e)
     return e->count == CONFIG_ERRORS_MAX;
 }
 
-/* Length of the line break at |b|, as YAML counts lines: LF, CR, CRLF, NEL, LS, PS. */
-static size_t break_at(struct bytes b)
+size_t config_line_break(struct bytes b)
 {
     if (b.len == 0)
         return 0;
@@ -64,7 +63,7 @@ static struct bytes find_line(struct bytes source, uint32_t *line)
     size_t start = 0, i = 0;
 
     while (i <= source.len) {
-        size_t end = break_at(bytes_skip(source, i));
+        size_t end = config_line_break(bytes_skip(source, i));
 
         if (end == 0 && i < source.len) {
             i++;

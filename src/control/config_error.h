@@ -45,6 +45,10 @@ void config_errors_close(struct config_errors *e);
 /* True where no more are kept, so that looking for more is a waste. */
 bool config_errors_full(const struct config_errors *e);
 
+/* Bytes of the line break at the beginning of |b|, as YAML has them: LF, CR, CRLF, NEL, LS, PS; 0:
+ * none. */
+size_t config_line_break(struct bytes b);
+
 /* Begins an error: put its message into the result, then config_error_end. Line 0: no place. */
 struct text *config_error_begin(struct config_errors *e, uint32_t line, uint32_t column);
 void config_error_end(struct config_errors *e);

@@ -41,29 +41,39 @@ static size_t character_at(struct bytes b)
     return len;
 }
 
-/* libyaml would tell an offset only; a place helps more. */
+static bool no_text(struct config_errors *errors, uint8_t c, uint32_t line, uint32_t column)
+{
+    struct text *t = config_error_begin(errors, line, column);
+
+    text_str(t, c < 0x80 ? "a control character (0x" : "not valid UTF-8 (0x");
+    text_hex(t, c, 2);
+    text_str(t, "): a configuration is plain text");
+    config_error_end(errors);
+    return false;
+}
+
+/*
+ * What libyaml would not do well: of bad characters it tells an offset only; and it compares each
+ * %TAG with all before it, which takes minutes where there are many.
+ */
 static bool is_text(struct bytes source, struct config_errors *errors)
 {
     uint32_t line = 1, column = 1;
     size_t i = 0;
 
     while (i < source.len) {
-        size_t len = character_at(bytes_skip(source, i));
-        struct text *t;
+        struct bytes rest = bytes_skip(source, i);
+        size_t end = config_line_break(rest);
+        size_t len = end > 0 ? end : character_at(rest);
 
-        if (len == 0) {
-            t = config_error_begin(errors, line, column);
-            text_str(t, source.data[i] < 0x80 ? "a control character (0x" : "not valid UTF-8 (0x");
-            text_hex(t, source.data[i], 2);
-            text_str(t, "): a configuration is plain text");
-            config_error_end(errors);
+        if (len == 0)
+            return no_text(errors, rest.data[0], line, column);
+        if (column == 1 && bytes_start_with(rest, BYTES("%TAG"))) {
+            config_error_add(errors, line, column, "%TAG is not supported: leave it out", NULL);
             return false;
         }
-        column++;
-        if (source.data[i] == '\n') {
-            line++;
-            column = 1;
-        }
+        column = end > 0 ? 1 : column + 1;
+        line += end > 0;
         i += len;
     }
     return true;

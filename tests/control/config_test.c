@@ -452,6 +452,32 @@ static void values_are_what_the_key_wants(void **state)
     snapshot_drop(s);
 }
 
+static void the_ends_of_a_range_belong_to_it(void **state)
+{
+    struct snapshot *s = load("workers: 256\ndrainTimeout: 24h\nmemoryLimit: 16MiB\n"
+                              "listeners: [{name: w, listen: '[::]:0', trustedHops: 32,\n"
+                              "  limits: {headBytes: 256KiB, fields: 1, bufferBytes: 1024},\n"
+                              "  headTimeout: 1ms, routes: [{cluster: a, timeout: 8760h}]}]\n"
+                              "clusters: [{name: a, endpoints: [{address: '127.0.0.1:65535'}],\n"
+                              "  trafficPolicy: {outlierDetection: {maxEjectionPercent: 100,\n"
+                              "    consecutive5xxErrors: 4294967294}}}]\n",
+                              NULL);
+    (void)state;
+
+    assert_int_equal(s->workers, 256);
+    assert_int_equal(s->drain_timeout, 86400 * NS_PER_S);
+    assert_int_equal(s->memory_limit, 16 << 20);
+    assert_int_equal(s->listeners[0].trusted_hops, 32);
+    assert_int_equal(s->listeners[0].limits.head_bytes, 256 << 10);
+    assert_int_equal(s->listeners[0].limits.fields, 1);
+    assert_int_equal(s->listeners[0].limits.buffer_bytes, 1024);
+    assert_int_equal(s->listeners[0].head_timeout, NS_PER_MS);
+    assert_int_equal(s->listeners[0].routes[0].timeout, 8760 * 3600 * NS_PER_S);
+    assert_int_equal(s->clusters[0].outlier.max_ejection_percent, 100);
+    assert_int_equal(s->clusters[0].outlier.consecutive_5xx, UINT32_MAX - 1);
+    snapshot_drop(s);
+}
+
 static void a_byte_order_mark_and_document_marks_do_no_harm(void **state)
 {
     struct snapshot *s = load("\xef\xbb\xbf---\r\n" A_CLUSTER("...\n---\n"), NULL);
@@ -590,6 +616,7 @@ int main(void)
         cmocka_unit_test(blocks_are_filled_each_for_itself),
         cmocka_unit_test(an_integer_of_zero_is_istios_unset),
         cmocka_unit_test(values_are_what_the_key_wants),
+        cmocka_unit_test(the_ends_of_a_range_belong_to_it),
         cmocka_unit_test(a_byte_order_mark_and_document_marks_do_no_harm),
         cmocka_unit_test(each_name_is_looked_up_once),
         cmocka_unit_test(nobody_waits_for_a_resolver_in_vain),
