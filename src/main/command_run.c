@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `firebreak run`: the proxy, from a list of hosts or a file. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "control/config.h"
+#include "io/log.h"
+#include "main/command.h"
+#include "main/daemon.h"
+#include "main/options.h"
+#include "main/resolve.h"
+#include "os/files.h"
+#include "os/log.h"
+#include "os/signals.h"
+
+#define WORKERS_MAX 256
+
+static const struct command_help help = {
+    .name = "run",
+    .usage = "--to HOST:PORT[,HOST:PORT ...] [OPTION ...]\n"
+             "       firebreak run -c FILE [OPTION ...]",
+    .summary = "Proxies HTTP/1.1 to the hosts, spreads the load, and takes a host out that fails.\n"
+               "Prints \"listening NAME ADDR\" for each listener, and \"admin ADDR\".",
+    .notes =
+        "Protection of --to:\n"
+        "  consecutive 5xx             5     then the host is out\n"
+        "  consecutive local failures  3     (refused, reset, timed out)\n"
+        "  ejection                    30s   times the number of ejections, at most 5m\n"
+        "  sweep (return)              30s\n"
+        "  most hosts out at once      20%   but one of a set of two or more; never the last;\n"
+        "                                    of fewer than four healthy ones only on total "
+        "evidence\n"
+        "  retries                     none  but a connect that failed moves to another host, "
+        "once\n"
+        "  total timeout               15s   from the end of the request; connect 5s\n"
+        "  requests in flight          70% of the descriptors, and memoryLimit: half of the "
+        "memory\n"
+        "\n"
+        "Signals: TERM and INT finish what is under way and exit (again: at once), USR1 opens the\n"
+        "access log anew, HUP does nothing yet.\n"
+        "\n"
+        "Exit codes: 0 stopped as told, 1 failed at work (port in use, ...), 2 bad usage or "
+        "configuration.",
+    .examples = "firebreak run --to 127.0.0.1:9001,127.0.0.1:9002\n"
+                "firebreak run --to app-1:8080,app-2:8080 --listen :8000 --access-log stdout\n"
+                "firebreak run -c /etc/firebreak/firebreak.yaml --workers 4",
+};
+
+struct run_options {
+    const char *to;
+    const char *config;
+    const char *listen;
+    const char *admin;
+    const char *access_log;
+    uint64_t workers;
+    enum log_level level;
+    enum os_log_format format;
+};
+
+static const char *parse_level(struct bytes value, void *target)
+{
+    for (unsigned i = 0; i < LOG_LEVEL_COUNT; i++) {
+        if (bytes_equal(value, bytes_of(log_level_text((enum log_level)i)))) {
+            *(enum log_level *)target = (enum log_level)i;
+            return NULL;
+        }
+    }
+    return "no such level; write debug, info, warning or error";
+}
+
+static const char *parse_format(struct bytes value, void *target)
+{
+    bool json = bytes_equal(value, BYTES("json"));
+
+    if (!json && !bytes_equal(value, BYTES("text")))
+        return "no such format; write text or json";
+    *(enum os_log_format *)target = json ? OS_LOG_JSON : OS_LOG_TEXT;
+    return NULL;
+}
+
+static int usage(const char *what, const char *instead)
+{
+    fprintf(stderr, "firebreak run: %s; %s\n", what, instead);
+    return COMMAND_USAGE;
+}
+
+static int check_options(const struct run_options *o)
+{
+    if ((o->to == NULL) == (o->config == NULL))
+        return usage("where to?", "write --to HOST:PORT,... or -c FILE, and not both");
+    if (o->config != NULL && o->listen != NULL)
+        return usage("--listen goes with --to", "with -c write `listen:` in the file");
+    return COMMAND_OK;
+}
+
+static enum options_verdict read_options(int argc, char **argv, struct run_options *o)
+{
+    const struct command_option options[] = {
+        {.name = "to",
+         .kind = OPTION_TEXT,
+         .target = &o->to,
+         .placeholder = "LIST",
+         .help = "hosts, with sane protection and no file"},
+        {.name = "config",
+         .letter = 'c',
+         .kind = OPTION_TEXT,
+         .target = &o->config,
+         .placeholder = "FILE",
+         .help = "native YAML (docs/configuration.md)"},
+        {.name = "listen",
+         .kind = OPTION_TEXT,
+         .target = &o->listen,
+         .placeholder = "ADDR",
+         .help = "where clients come [0.0.0.0:8080]; with --to only"},
+        {.name = "admin",
+         .kind = OPTION_TEXT,
+         .target = &o->admin,
+         .placeholder = "ADDR",
+         .help = "admin pages [127.0.0.1:9901]; off: none"},
+        {.name = "workers",
+         .kind = OPTION_NUMBER,
+         .target = &o->workers,
+         .placeholder = "N",
+         .help = "loops [one a CPU]",
+         .least = 1,
+         .most = WORKERS_MAX},
+        {.name = "access-log",
+         .kind = OPTION_TEXT,
+         .target = &o->access_log,
+         .placeholder = "PATH",
+         .help = "a line a request: stdout, a path, or off [off with --to]"},
+        {.name = "log-level",
+         .kind = OPTION_PARSED,
+         .target = &o->level,
+         .placeholder = "LEVEL",
+         .help = "debug, info, warning or error [info]",
+         .parse = parse_level},
+        {.name = "log-format",
+         .kind = OPTION_PARSED,
+         .target = &o->format,
+         .placeholder = "FORMAT",
+         .help = "text or json [text]; the daemon's own log, on standard error",
+         .parse = parse_format},
+    };
+
+    return options_read(&help, options, sizeof(options) / sizeof(options[0]), argc, argv);
+}
+
+static void print_errors(const struct config_errors *errors)
+{
+    size_t room = 256 * 1024;
+    char *data = malloc(room);
+    struct text t;
+
+    if (data == NULL)
+        return;
+    text_init(&t, data, room);
+    config_errors_write(&t, errors);
+    fwrite(t.data, 1, t.len, stderr);
+    free(data);
+}
+
+/* What the command line says against the file. */
+static bool override(struct snapshot *s, const struct run_options *o)
+{
+    const char *why;
+
+    if (o->workers != 0)
+        s->workers = (uint32_t)o->workers;
+    if (o->access_log != NULL)
+        s->access_log.to = bytes_of(o->access_log);
+    if (o->admin == NULL || config_parse_address(&s->arena, bytes_of(o->admin), &s->admin, &why))
+        return true;
+    fprintf(stderr, "firebreak run: --admin %s: %s\n", o->admin, why);
+    return false;
+}
+
+static int load(const struct run_options *o, struct files *files, struct config_errors *errors,
+                struct snapshot **out)
+{
+    const struct config_run run = {
+        .to = bytes_of(o->to),
+        .listen = bytes_of(o->listen),
+        .admin = bytes_of(o->admin),
+        .access_log = bytes_of(o->access_log),
+        .workers = (uint32_t)o->workers,
+    };
+    struct config_resolver *resolver = resolve_open();
+    int status;
+
+    if (o->to != NULL)
+        status = config_from_list(&run, resolver, errors, out);
+    else
+        status = config_load(o->config, files, resolver, errors, out);
+    resolve_close(resolver);
+    return status;
+}
+
+static int run(const struct run_options *o)
+{
+    struct config_errors errors;
+    struct snapshot *snapshot = NULL;
+    struct files files;
+    struct daemon_setup setup;
+    int code = COMMAND_OK;
+
+    os_signals_block();
+    os_files_init(&files);
+    config_errors_init(&errors);
+    if (load(o, &files, &errors, &snapshot) != CONFIG_OK) {
+        print_errors(&errors);
+        code = COMMAND_USAGE;
+    }
+    config_errors_release(&errors);
+    if (code != COMMAND_OK)
+        return code;
+    if (o->config != NULL && !override(snapshot, o)) {
+        code = COMMAND_USAGE;
+    } else {
+        setup = (struct daemon_setup){.snapshot = snapshot,
+                                      .files = &files,
+                                      .log = os_log_create(STDERR_FILENO, o->format, o->level)};
+        code = daemon_run(&setup);
+        os_log_free(setup.log);
+    }
+    snapshot_drop(snapshot);
+    return code;
+}
+
+int command_run(int argc, char **argv)
+{
+    struct run_options o = {.level = LOG_INFO, .format = OS_LOG_TEXT};
+    int code;
+
+    switch (read_options(argc, argv, &o)) {
+    case OPTIONS_HELP:
+        return COMMAND_OK;
+    case OPTIONS_BAD:
+        return COMMAND_USAGE;
+    case OPTIONS_GO:
+        break;
+    }
+    code = check_options(&o);
+    return code == COMMAND_OK ? run(&o) : code;
+}
