@@ -14,7 +14,8 @@ struct config_build {
     struct config_resolver *resolver;
     struct snapshot *snapshot; /* under way */
     struct config_names clusters;
-    struct config_names hosts; /* looked up already */
+    struct config_names stat_names; /* "a:b" and "a_b" would count as one */
+    struct config_names hosts;      /* looked up already */
     struct address *host_addresses;
     uint32_t host_count;
     uint32_t lookups_failed;

@@ -275,7 +275,32 @@ static bool prepare(struct config_build *b, const struct config_file *file)
         endpoints += clusters[i].endpoints.count;
     b->host_addresses = arena_take(b->scratch, (endpoints + 1) * sizeof(*b->host_addresses));
     return b->host_addresses != NULL && config_names_init(&b->hosts, b->scratch, endpoints) &&
-           config_names_init(&b->clusters, b->scratch, file->clusters.count);
+           config_names_init(&b->clusters, b->scratch, file->clusters.count) &&
+           config_names_init(&b->stat_names, b->scratch, file->clusters.count);
+}
+
+static void check_name(struct config_build *b, const struct config_cluster *from, uint32_t i,
+                       struct bytes as_counted)
+{
+    uint32_t first = config_names_add(&b->clusters, from[i].name, i);
+    const struct config_node *at = config_node_find(from[i].head.node, "name");
+    struct text *t;
+
+    if (first != CONFIG_NO_NAME) {
+        config_build_twice(b, at, from[i].name, config_node_find(from[first].head.node, "name"));
+        return;
+    }
+    if (b->no_memory)
+        return;
+    first = config_names_add(&b->stat_names, as_counted, i);
+    if (first == CONFIG_NO_NAME)
+        return;
+    t = config_build_error(b, at);
+    config_quote(t, from[i].name);
+    text_str(t, " and ");
+    config_quote(t, from[first].name);
+    text_str(t, " would have the same metrics, since ':' counts as '_' there");
+    config_error_end(b->errors);
 }
 
 void config_build_clusters(struct config_build *b, const struct config_file *file)
@@ -293,8 +318,6 @@ void config_build_clusters(struct config_build *b, const struct config_file *fil
         config_error_end(b->errors);
     }
     for (uint32_t i = 0; i < file->clusters.count; i++) {
-        uint32_t first;
-
         if (config_errors_full(b->errors) || b->no_memory)
             return;
         if (from[i].head.node != NULL)
@@ -303,10 +326,7 @@ void config_build_clusters(struct config_build *b, const struct config_file *fil
             b->nameless = true;
             continue;
         }
-        first = config_names_add(&b->clusters, from[i].name, i);
-        if (first != CONFIG_NO_NAME)
-            config_build_twice(b, config_node_find(from[i].head.node, "name"), from[i].name,
-                               config_node_find(from[first].head.node, "name"));
+        check_name(b, from, i, clusters[i].stat_name);
     }
     b->snapshot->cluster_count = file->clusters.count;
     b->snapshot->clusters = clusters;

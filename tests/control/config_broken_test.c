@@ -272,6 +272,10 @@ static void what_is_missing_or_said_twice_is_refused(void **state)
         {LISTENER "clusters:\n- name: a\n  endpoints: [{address: 127.0.0.1:1}]\n"
                   "- name: a\n  endpoints: [{address: 127.0.0.1:2}]\n",
          5, 9, "'a' is given twice: first in line 3"},
+        {LISTENER "clusters:\n- {name: a, endpoints: [{address: 127.0.0.1:1}]}\n"
+                  "- {name: b_c, endpoints: [{address: 127.0.0.1:1}]}\n"
+                  "- {name: 'b:c', endpoints: [{address: 127.0.0.1:1}]}\n",
+         5, 10, "'b:c' and 'b_c' would have the same metrics"},
         {"listeners:\n- {name: x, listen: 1.1.1.1:1, routes: [{cluster: a}]}\n"
          "- {name: x, listen: 1.1.1.1:2, routes: [{cluster: a}]}\n" CLUSTER,
          3, 10, "'x' is given twice: first in line 2"},
