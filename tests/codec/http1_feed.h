@@ -212,6 +212,19 @@ static inline void feed_note_trailers(struct feed *f, struct bytes trailers)
     }
 }
 
+/* Transcripts are C strings: a NUL in a body is written as a word. */
+static inline void feed_note_data(struct feed *f, struct bytes data)
+{
+    while (data.len > 0) {
+        size_t plain = bytes_find(data, 0);
+
+        text_put(&f->text, bytes_slice(data, 0, plain));
+        if (plain < data.len)
+            text_str(&f->text, "<NUL>");
+        data = bytes_skip(data, plain + 1);
+    }
+}
+
 /* True: go on. */
 static inline bool feed_body(struct feed *f, struct bytes in)
 {
@@ -224,7 +237,7 @@ static inline bool feed_body(struct feed *f, struct bytes in)
     if (rest.len > in.len || rest.data + rest.len != in.data + in.len || !feed_inside(data, in) ||
         !feed_inside(trailers, in))
         abort();
-    text_put(&f->text, data);
+    feed_note_data(f, data);
     f->from += in.len - rest.len;
     if (result == HTTP1_BAD) {
         text_str(&f->text, "\n");
@@ -342,6 +355,78 @@ static inline void feed_write_head(struct text *t, const struct message_head *h)
         text_str(t, "\r\n");
     }
     text_str(t, "\r\n");
+}
+
+static inline enum http1_result feed_parse(enum feed_side side, struct bytes in,
+                                           struct message_head *head, size_t *used)
+{
+    const struct http1_limits limits = {64 * 1024, 100};
+    struct http1_scan scan = {0};
+    struct http1_fault fault;
+
+    if (side == FEED_REQUESTS)
+        return http1_parse_request(in, &scan, &limits, head, used, &fault);
+    return http1_parse_response(in, &scan, &limits,
+                                side == FEED_RESPONSES_TO_HEAD ? METHOD_HEAD : METHOD_GET, head,
+                                used, &fault);
+}
+
+/*
+ * Law: the head at the start of |in|, if it is one, written as it was read, reads the same. False:
+ * there is no head. Aborts where the law is broken.
+ */
+static inline bool feed_check_written(enum feed_side side, struct bytes in)
+{
+    struct feed *first = feed_open(side, in.len);
+    struct feed *second = feed_open(side, 0);
+    size_t used = 0;
+    bool is_head = feed_parse(side, in, &first->head, &used) == HTTP1_OK;
+
+    if (is_head) {
+        size_t room = in.len * 4 + 1024;
+        char *again = feed_memory(room);
+        struct text out;
+
+        text_init(&out, again, room);
+        feed_write_head(&out, &first->head);
+        if (out.failed || feed_parse(side, text_bytes(&out), &second->head, &used) != HTTP1_OK ||
+            used != out.len)
+            abort();
+        feed_note_head(first);
+        feed_note_head(second);
+        if (strcmp(text_end(&first->text), text_end(&second->text)) != 0)
+            abort();
+        free(again);
+    }
+    feed_close(first);
+    feed_close(second);
+    return is_head;
+}
+
+/* Law: whole, cut at places drawn from |seed|, and byte by byte come to the same. Else aborts. */
+static inline void feed_check_cuts(enum feed_side side, struct bytes in, uint64_t seed)
+{
+    char *whole = feed_whole(side, in);
+    size_t cuts[3];
+    size_t from = 0;
+    char *other;
+
+    for (unsigned i = 0; i < 3; i++) {
+        seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        cuts[i] = from + (size_t)(seed >> 33) % (in.len - from + 1);
+        from = cuts[i];
+    }
+    other = feed_cut(side, in, cuts, 3);
+    if (strcmp(whole, other) != 0)
+        abort();
+    free(other);
+    if (in.len <= 512) {
+        other = feed_bytewise(side, in);
+        if (strcmp(whole, other) != 0)
+            abort();
+        free(other);
+    }
+    free(whole);
 }
 
 #endif
