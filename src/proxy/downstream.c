@@ -266,6 +266,8 @@ void downstream_next(struct downstream *d, bool keep_alive)
         return;
     }
     enter(d, DOWNSTREAM_IDLE);
+    if (d->in.len > 0)
+        process(d, BYTES_NONE); /* pipelined, and its turn has come */
     downstream_pace(d);
 }
 

@@ -76,7 +76,7 @@ class Peer:
     def __init__(self, conn, log=None):
         self.conn = conn
         self.log = log if log is not None else bytearray()
-        self.buffer = b""
+        self.buffer = bytearray()
         conn.settimeout(PATIENCE)
 
     def _more(self):
@@ -90,26 +90,28 @@ class Peer:
         while b"\r\n\r\n" not in self.buffer:
             if not self._more():
                 return b""
-        head, self.buffer = self.buffer.split(b"\r\n\r\n", 1)
-        return head + b"\r\n\r\n"
+        return self._take(self.buffer.index(b"\r\n\r\n") + 4)
 
     def read_exactly(self, n):
         while len(self.buffer) < n:
             if not self._more():
                 raise EOFError(self.buffer)
-        data, self.buffer = self.buffer[:n], self.buffer[n:]
+        return self._take(n)
+
+    def _take(self, n):
+        data = bytes(self.buffer[:n])
+        del self.buffer[:n]
         return data
 
     def read_line(self):
         while b"\r\n" not in self.buffer:
             if not self._more():
                 raise EOFError(self.buffer)
-        line, self.buffer = self.buffer.split(b"\r\n", 1)
-        return line
+        return self._take(self.buffer.index(b"\r\n") + 2)[:-2]
 
     def read_chunked(self):
         """The body and the trailer lines."""
-        body = b""
+        body = bytearray()
         while True:
             size = int(self.read_line(), 16)
             if size == 0:
@@ -120,7 +122,7 @@ class Peer:
         while True:
             line = self.read_line()
             if not line:
-                return body, trailers
+                return bytes(body), trailers
             trailers.append(line)
 
     def read_body(self, head, no_body=False):
@@ -138,8 +140,7 @@ class Peer:
         """Until FIN; a reset raises ConnectionResetError."""
         while self._more():
             pass
-        data, self.buffer = self.buffer, b""
-        return data
+        return self._take(len(self.buffer))
 
     def send(self, data):
         self.conn.sendall(data)
@@ -212,7 +213,7 @@ class Proxy:
         self.stderr = open(pathlib.Path(self.directory.name) / "stderr", "w+b")
         command = [FIREBREAK, "run"]
         if to is not None:
-            command += ["--to", ",".join(to), "--listen", "127.0.0.1:0"]
+            command += ["--to", ",".join(to), "--listen", "127.0.0.1:0", "--workers", "1"]
         else:
             path = pathlib.Path(self.directory.name) / "firebreak.yaml"
             path.write_text(config)
