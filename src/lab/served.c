@@ -153,6 +153,7 @@ static void put_framing(struct served *s, struct text *t, const struct served_an
 
 void served_invite_body(struct served *s)
 {
+    s->reads_later = true;
     if (!s->wants_100 || s->begun || s->state == SERVED_DEAD)
         return;
     s->wants_100 = false;
@@ -168,7 +169,7 @@ void served_begin(struct served *s, const struct served_answer *a)
     if (s->state == SERVED_DEAD)
         return;
     assert(!s->begun);
-    if (s->state == SERVED_WAITING)
+    if (s->state == SERVED_WAITING && !s->reads_later)
         s->keep_alive = false; /* a body that nobody reads is in the way of the next request */
     s->begun = true;
     s->bodiless = s->head_only || has_no_body(a->status);
@@ -244,7 +245,7 @@ static void take_head(struct served *s, const struct message_head *head)
     s->old_peer = head->minor == 0;
     s->head_only = head->method_id == METHOD_HEAD;
     s->wants_100 = head->expect_continue && head->minor >= 1;
-    s->begun = s->ended = s->bodiless = s->chunked = false;
+    s->begun = s->ended = s->bodiless = s->chunked = s->reads_later = false;
     http1_body_init(&s->body, head, TRAILER_MAX);
     s->state = SERVED_WAITING;
     s->events->head(s, head);

@@ -58,16 +58,17 @@ struct served {
     enum served_state state;
     bool processing; /* inside the loop that tells the owner */
     bool reading;
-    bool broken;     /* nothing can be written any more */
-    bool peer_ended; /* FIN */
-    bool keep_alive; /* after the present request */
-    bool old_peer;   /* HTTP/1.0 */
-    bool head_only;  /* asked with HEAD */
-    bool wants_100;  /* Expect: 100-continue, not yet said */
-    bool begun;      /* the answer's head is written */
-    bool ended;      /* the answer is written */
-    bool chunked;    /* the answer */
-    bool bodiless;   /* the answer: what the owner writes is not sent */
+    bool broken;      /* nothing can be written any more */
+    bool peer_ended;  /* FIN */
+    bool keep_alive;  /* after the present request */
+    bool old_peer;    /* HTTP/1.0 */
+    bool head_only;   /* asked with HEAD */
+    bool wants_100;   /* Expect: 100-continue, not yet said */
+    bool reads_later; /* the body, after the answer has begun */
+    bool begun;       /* the answer's head is written */
+    bool ended;       /* the answer is written */
+    bool chunked;     /* the answer */
+    bool bodiless;    /* the answer: what the owner writes is not sent */
     bool owes_writable;
 };
 
@@ -87,8 +88,7 @@ void served_open(struct served *s, const struct served_events *events, struct la
 /* From |head| on, once a request. */
 void served_read_body(struct served *s);
 
-/* Says "100 Continue" where the peer waits for that. Before served_begin, where the body is read
- * after. */
+/* The body will be read after the answer has begun: says "100 Continue" where that is awaited. */
 void served_invite_body(struct served *s);
 
 void served_begin(struct served *s, const struct served_answer *a);
