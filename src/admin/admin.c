@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "admin/admin.h"
+
+#include "admin/server.h"
+#include "base/memory.h"
+#include "io/error.h"
+
+#define RESUME_AFTER (100 * NS_PER_MS)
+
+static const char full_answer[] = "HTTP/1.1 503 Service Unavailable\r\n"
+                                  "content-type: text/plain; charset=UTF-8\r\n"
+                                  "content-length: 27\r\nconnection: close\r\n\r\n"
+                                  "too many admin connections\n";
+
+/* A link that there is no room for is told so, as far as it takes it without waiting. */
+static void turn_away(struct link *l)
+{
+    const struct bytes answer = BYTES(full_answer);
+
+    link_write(l, &answer, 1);
+    link_close(l);
+}
+
+/* When all are taken, one that only waits for its next request has to make room. */
+static void on_accepted(void *owner, struct link *l, const struct address *peer)
+{
+    struct admin *a = owner;
+    (void)peer;
+
+    if (a->conn_count >= ADMIN_CONNECTIONS_MAX && !conn_close_idle(a))
+        turn_away(l);
+    else if (!conn_open(a, l))
+        link_close(l);
+}
+
+static void on_troubled(void *owner, int error)
+{
+    struct admin *a = owner;
+
+    if (error == IO_NO_DESCRIPTORS || error == IO_NO_MEMORY)
+        wheel_arm(control_wheel(a->setup.control), &a->resume,
+                  mono_after(control_now(a->setup.control), RESUME_AFTER));
+    log_event(a->setup.log, LOG_WARNING, "admin.accept", "cannot accept an admin connection: %s",
+              io_error_text(error));
+}
+
+static void resume_due(struct timer *t, mono_ns now)
+{
+    (void)now;
+    listener_resume(CONTAINER_OF(t, struct admin, resume)->listener);
+}
+
+static const struct listener_events listener_events = {.accepted = on_accepted,
+                                                       .troubled = on_troubled};
+
+void admin_ask(struct admin *a, struct admin_call *call)
+{
+    struct admin_usage usage = {0};
+    const struct admin_view view = {
+        .snapshot = control_snapshot(a->setup.control),
+        .process = control_process(a->setup.control),
+        .now = control_now(a->setup.control),
+        .usage = a->setup.usage == NULL ? NULL : &usage,
+        .extras = a->setup.extras,
+        .extra_count = a->setup.extra_count,
+    };
+
+    if (a->setup.usage != NULL)
+        a->setup.usage(&usage);
+    call->view = &view;
+    admin_answer(call, &a->head);
+    call->view = NULL;
+}
+
+int admin_create(const struct admin_setup *setup, struct admin **out)
+{
+    const struct listen_options options = {.backlog = 0};
+    struct admin *a = memory_take(sizeof(*a));
+    int error;
+
+    if (a == NULL)
+        return IO_NO_MEMORY;
+    a->setup = *setup;
+    list_init(&a->conns);
+    timer_init(&a->resume, resume_due);
+    error = poller_listen(control_poller(setup->control), &setup->address, &options, &a->listener);
+    if (error != IO_OK) {
+        memory_give(a);
+        return error;
+    }
+    listener_own(a->listener, &listener_events, a);
+    *out = a;
+    return IO_OK;
+}
+
+void admin_address(const struct admin *a, struct address *out)
+{
+    listener_address(a->listener, out);
+}
+
+void admin_free(struct admin *a)
+{
+    if (a == NULL)
+        return;
+    conn_close_all(a);
+    wheel_cancel(control_wheel(a->setup.control), &a->resume);
+    listener_close(a->listener);
+    memory_give(a);
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "admin/collect.h"
+
+#include "admin/naming.h"
+#include "base/text.h"
+
+#define CODES 1000 /* three digits */
+
+/* Values that are no cell of a worker but looked up, or worked out here. */
+#define CLUSTER_LOOKUPS(X)                                                                         \
+    X(membership_total, "membership_total", "hosts")                                               \
+    X(membership_healthy, "membership_healthy", "hosts that are not ejected")                      \
+    X(cx_open, "circuit_breakers.default.cx_open", "1: maxConnections is reached")                 \
+    X(rq_pending_open, "circuit_breakers.default.rq_pending_open", "1: maxPendingRequests is")     \
+    X(rq_open, "circuit_breakers.default.rq_open", "1: maxRequests is")                            \
+    X(remaining_cx, "circuit_breakers.default.remaining_cx", "connections to maxConnections")      \
+    X(remaining_pending, "circuit_breakers.default.remaining_pending", "to maxPendingRequests")    \
+    X(remaining_rq, "circuit_breakers.default.remaining_rq", "requests to maxRequests")
+
+#define X(id, name, help) static const struct metric_info info_##id = {name, METRIC_GAUGE, help};
+CLUSTER_LOOKUPS(X)
+#undef X
+
+static const struct metric_info endpoint_healthy = {"healthy", METRIC_GAUGE,
+                                                    "1: in use, 0: ejected"};
+static const struct metric_info endpoint_ejections = {"ejections", METRIC_COUNTER,
+                                                      "times it was ejected"};
+
+static void add_address(struct scope *scope, const struct address *a, char *room, size_t size)
+{
+    struct text t;
+
+    text_init(&t, room, size);
+    address_write(&t, a);
+    for (size_t i = 0; i < t.len; i++)
+        if (room[i] == ':')
+            room[i] = '_';
+    scope_name(scope, text_bytes(&t));
+    scope_label(scope->labels, "envoy_listener_address", text_bytes(&t));
+}
+
+/* --- clusters --- */
+
+static void collect_codes(struct samples *s, const struct scope *scope,
+                          const struct cluster_state *state)
+{
+    uint64_t counts[CODES] = {0};
+
+    for (uint32_t w = 0; w < state->workers; w++) {
+        const struct status_cells *cells = &state->cells[w]->statuses;
+
+        for (unsigned i = 0; i < STATUS_SLOTS; i++) {
+            uint32_t code = atomic_load_explicit(&cells->code[i], memory_order_acquire);
+
+            if (code > 0 && code < CODES)
+                counts[code] += cell_read(&cells->count[i]);
+        }
+    }
+    for (uint32_t code = 0; code < CODES; code++)
+        if (counts[code] != 0)
+            scope_add_code(s, scope, "upstream_rq", code, counts[code]);
+}
+
+static void collect_cluster_histograms(struct samples *s, const struct scope *scope,
+                                       const struct cluster_state *state)
+{
+    struct histogram *time = NULL, *connect = NULL;
+
+    if (scope_wants(s, scope, "upstream_rq_time"))
+        time = samples_histogram(s);
+    if (scope_wants(s, scope, "upstream_cx_connect_ms"))
+        connect = samples_histogram(s);
+    for (uint32_t w = 0; w < state->workers; w++) {
+        if (time != NULL)
+            histogram_merge(time, &state->cells[w]->rq_time);
+        if (connect != NULL)
+            histogram_merge(connect, &state->cells[w]->connect_ms);
+    }
+    if (time != NULL)
+        scope_add_histogram(s, scope, "upstream_rq_time", time);
+    if (connect != NULL)
+        scope_add_histogram(s, scope, "upstream_cx_connect_ms", connect);
+}
+
+static uint64_t healthy_hosts(const struct cluster_state *state)
+{
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < state->hosts.count; i++)
+        n += host_health(&state->hosts.at[i]) == HOST_HEALTHY;
+    return n;
+}
+
+static uint64_t is_open(const struct limit *l, uint32_t max)
+{
+    return max != LIMIT_NONE && limit_used(l) >= max;
+}
+
+static uint64_t remaining(const struct limit *l, uint32_t max)
+{
+    uint32_t used = limit_used(l);
+
+    return used < max ? max - used : 0;
+}
+
+static void collect_lookups(struct samples *s, const struct scope *scope, const struct cluster *c)
+{
+    const struct cluster_state *state = c->state;
+    const struct circuit_limits *max = &c->limits;
+
+    scope_add(s, scope, &info_membership_total, state->hosts.count);
+    scope_add(s, scope, &info_membership_healthy, healthy_hosts(state));
+    scope_add(s, scope, &info_cx_open, is_open(&state->connections, max->max_connections));
+    scope_add(s, scope, &info_rq_pending_open, is_open(&state->pending, max->max_pending));
+    scope_add(s, scope, &info_rq_open, is_open(&state->requests, max->max_requests));
+    scope_add(s, scope, &info_remaining_cx, remaining(&state->connections, max->max_connections));
+    scope_add(s, scope, &info_remaining_pending, remaining(&state->pending, max->max_pending));
+    scope_add(s, scope, &info_remaining_rq, remaining(&state->requests, max->max_requests));
+}
+
+static void collect_outlier(struct samples *s, const struct cluster *c)
+{
+    struct scope scope;
+
+    scope_init(&scope, SCOPE_ENVOY, "cluster_outlier_detection_");
+    scope_name(&scope, BYTES("cluster."));
+    scope_name(&scope, c->stat_name);
+    scope_name(&scope, BYTES(".outlier_detection."));
+    scope_label(scope.labels, "envoy_cluster_name", c->stat_name);
+    for (unsigned m = 0; m < OUTLIER_METRIC_COUNT; m++)
+        scope_add(s, &scope, &outlier_metric_info[m], cell_read(&c->state->outlier[m]));
+}
+
+static void collect_endpoint(struct samples *s, const struct cluster *c, uint32_t index)
+{
+    const struct endpoint *e = &c->endpoints[index];
+    const struct host *h = &c->state->hosts.at[index];
+    struct scope scope;
+
+    scope_init(&scope, SCOPE_OWN, "endpoint_");
+    scope_name(&scope, BYTES("cluster."));
+    scope_name(&scope, c->stat_name);
+    scope_name(&scope, BYTES(".endpoint."));
+    scope_name(&scope, e->text);
+    scope_name(&scope, BYTES("."));
+    scope_label(scope.own, "cluster", c->name);
+    scope_label(scope.own, "endpoint", e->text);
+    for (unsigned m = 0; m < ENDPOINT_METRIC_COUNT; m++)
+        scope_add(s, &scope, &endpoint_metric_info[m],
+                  endpoint_state_sum(c->state, index, (enum endpoint_metric)m));
+    scope_add(s, &scope, &endpoint_healthy, host_health(h) == HOST_HEALTHY);
+    scope_add(s, &scope, &endpoint_ejections,
+              atomic_load_explicit(&h->ejections, memory_order_relaxed));
+}
+
+static void collect_cluster(struct samples *s, const struct cluster *c)
+{
+    struct scope scope;
+
+    scope_init(&scope, SCOPE_ENVOY, "cluster_");
+    scope_name(&scope, BYTES("cluster."));
+    scope_name(&scope, c->stat_name);
+    scope_name(&scope, BYTES("."));
+    scope_label(scope.labels, "envoy_cluster_name", c->stat_name);
+    scope_label(scope.own, "cluster", c->name);
+    for (unsigned m = 0; m < CLUSTER_METRIC_COUNT; m++)
+        scope_add(s, &scope, &cluster_metric_info[m],
+                  cluster_state_sum(c->state, (enum cluster_metric)m));
+    collect_codes(s, &scope, c->state);
+    collect_lookups(s, &scope, c);
+    collect_cluster_histograms(s, &scope, c->state);
+    collect_outlier(s, c);
+}
+
+/* --- listeners --- */
+
+static const enum http_metric listener_metrics[] = {HTTP_downstream_cx_total,
+                                                    HTTP_downstream_cx_active};
+
+static const enum http_metric listener_http_metrics[] = {
+    HTTP_downstream_rq_completed, HTTP_downstream_rq_1xx, HTTP_downstream_rq_2xx,
+    HTTP_downstream_rq_3xx,       HTTP_downstream_rq_4xx, HTTP_downstream_rq_5xx};
+
+static void collect_http(struct samples *s, const struct listener_config *l)
+{
+    struct scope scope;
+    struct histogram *time;
+
+    scope_init(&scope, SCOPE_ENVOY, "http_");
+    scope_name(&scope, BYTES("http."));
+    scope_name(&scope, l->name);
+    scope_name(&scope, BYTES("."));
+    scope_label(scope.labels, "envoy_http_conn_manager_prefix", l->name);
+    scope_label(scope.own, "listener", l->name);
+    for (unsigned m = 0; m < HTTP_METRIC_COUNT; m++)
+        scope_add(s, &scope, &http_metric_info[m], view_http_sum(l->state, (enum http_metric)m));
+    if (!scope_wants(s, &scope, "downstream_rq_time"))
+        return;
+    time = samples_histogram(s);
+    for (uint32_t w = 0; time != NULL && w < l->state->workers; w++)
+        histogram_merge(time, &l->state->cells[w]->rq_time);
+    if (time != NULL)
+        scope_add_histogram(s, &scope, "downstream_rq_time", time);
+}
+
+static void collect_listener(struct samples *s, const struct listener_config *l)
+{
+    struct address at = view_listener_address(l);
+    char room[NAMING_ROOM];
+    struct scope scope;
+
+    collect_http(s, l);
+    scope_init(&scope, SCOPE_ENVOY, "listener_");
+    scope_name(&scope, BYTES("listener."));
+    add_address(&scope, &at, room, sizeof(room));
+    scope_name(&scope, BYTES("."));
+    for (size_t i = 0; i < sizeof(listener_metrics) / sizeof(listener_metrics[0]); i++)
+        scope_add(s, &scope, &http_metric_info[listener_metrics[i]],
+                  view_http_sum(l->state, listener_metrics[i]));
+    scope.family = "listener_http_";
+    scope_name(&scope, BYTES("http."));
+    scope_name(&scope, l->name);
+    scope_name(&scope, BYTES("."));
+    scope.labels[0] = '\0';
+    scope_label(scope.labels, "envoy_http_conn_manager_prefix", l->name);
+    scope_label(scope.labels, "envoy_listener_address", bytes_of(room));
+    for (size_t i = 0; i < sizeof(listener_http_metrics) / sizeof(listener_http_metrics[0]); i++)
+        scope_add(s, &scope, &http_metric_info[listener_http_metrics[i]],
+                  view_http_sum(l->state, listener_http_metrics[i]));
+}
+
+/* --- the process --- */
+
+static void add_gauge(struct samples *s, const struct scope *scope, const char *name,
+                      const char *help, uint64_t value)
+{
+    const struct metric_info info = {name, METRIC_GAUGE, help};
+
+    scope_add(s, scope, &info, value);
+}
+
+/* "0.1.0" as 100: major, minor and patch with two digits each. */
+static uint64_t version_number(void)
+{
+    struct bytes rest = BYTES(FIREBREAK_VERSION);
+    uint64_t number = 0;
+
+    for (int i = 0; i < 3; i++) {
+        size_t dot = bytes_find(rest, '.');
+        uint64_t part = 0;
+
+        bytes_parse_u64(bytes_slice(rest, 0, dot), &part);
+        number = number * 100 + part;
+        rest = bytes_skip(rest, dot + 1);
+    }
+    return number;
+}
+
+static uint64_t connections(const struct snapshot *snapshot)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < snapshot->listener_count; i++)
+        sum += view_http_sum(snapshot->listeners[i].state, HTTP_downstream_cx_active);
+    return sum;
+}
+
+static void collect_server(struct samples *s, const struct admin_view *v)
+{
+    struct scope scope;
+
+    scope_init(&scope, SCOPE_ENVOY, "server_");
+    scope_name(&scope, BYTES("server."));
+    add_gauge(s, &scope, "live", "1: not draining", !view_draining(v));
+    add_gauge(s, &scope, "state", "0: live, 1: draining", view_draining(v));
+    add_gauge(s, &scope, "uptime", "seconds", mono_since(v->process->started, v->now) / NS_PER_S);
+    add_gauge(s, &scope, "concurrency", "workers", v->process->workers);
+    add_gauge(s, &scope, "total_connections", "client connections", connections(v->snapshot));
+    add_gauge(s, &scope, "version", "0.1.0 as 100", version_number());
+    if (v->usage != NULL) {
+        add_gauge(s, &scope, "memory_allocated", "bytes in use", v->usage->allocated);
+        add_gauge(s, &scope, "memory_heap_size", "bytes taken for them", v->usage->heap);
+    }
+}
+
+static void collect_workers(struct samples *s, const struct admin_view *v)
+{
+    for (uint32_t w = 0; w < v->process->workers; w++) {
+        char digits[16];
+        struct text number;
+        struct scope scope;
+
+        text_init(&number, digits, sizeof(digits));
+        text_u64(&number, w);
+        scope_init(&scope, SCOPE_OWN, "worker_");
+        scope_name(&scope, BYTES("firebreak.worker."));
+        scope_name(&scope, text_bytes(&number));
+        scope_name(&scope, BYTES("."));
+        scope_label(scope.own, "worker", text_bytes(&number));
+        for (unsigned m = 0; m < WORKER_METRIC_COUNT; m++)
+            scope_add(s, &scope, &worker_metric_info[m],
+                      cell_read(&v->process->worker_cells[w].at[m]));
+    }
+}
+
+static void collect_process(struct samples *s, const struct admin_view *v)
+{
+    const struct process_state *p = v->process;
+    struct scope scope;
+
+    scope_init(&scope, SCOPE_OWN, "");
+    scope_name(&scope, BYTES("firebreak."));
+    add_gauge(s, &scope, "downstream_connections", "client connections open",
+              limit_used(&p->downstream));
+    add_gauge(s, &scope, "downstream_connections_limit", "the most there may be",
+              p->downstream_max);
+    add_gauge(s, &scope, "requests", "requests under way", limit_used(&p->requests));
+    add_gauge(s, &scope, "requests_limit", "the most there may be", p->requests_max);
+    add_gauge(s, &scope, "config_version", "version of the snapshot in force",
+              v->snapshot->version);
+    for (uint32_t i = 0; i < v->extra_count; i++)
+        scope_add(s, &scope, &v->extras[i].info, cell_read(v->extras[i].cell));
+    if (v->usage != NULL) {
+        add_gauge(s, &scope, "resident_memory_bytes", "resident memory", v->usage->resident);
+        add_gauge(s, &scope, "open_descriptors", "descriptors open", v->usage->descriptors);
+        add_gauge(s, &scope, "descriptors_limit", "the most there may be",
+                  v->usage->descriptors_max);
+    }
+    scope_label(scope.own, "version", BYTES(FIREBREAK_VERSION));
+    add_gauge(s, &scope, "build_info", "always 1; the version is a label", 1);
+}
+
+void collect(struct samples *s, const struct admin_view *view, enum collect_scope scope)
+{
+    const struct snapshot *snapshot = view->snapshot;
+
+    for (uint32_t i = 0; i < snapshot->cluster_count; i++) {
+        const struct cluster *c = &snapshot->clusters[i];
+
+        collect_cluster(s, c);
+        for (uint32_t h = 0; scope == COLLECT_ENDPOINTS && h < c->endpoint_count; h++)
+            collect_endpoint(s, c, h);
+    }
+    for (uint32_t i = 0; i < snapshot->listener_count; i++)
+        collect_listener(s, &snapshot->listeners[i]);
+    collect_server(s, view);
+    collect_workers(s, view);
+    collect_process(s, view);
+}

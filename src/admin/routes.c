@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "admin/routes.h"
+
+#include "admin/pages.h"
+#include "base/address.h"
+
+const struct admin_route admin_routes[] = {
+    {"/", ADMIN_GET, show_help, "this list"},
+    {"/clusters", ADMIN_GET, show_clusters,
+     "clusters and hosts, who is ejected and why (?format=json, ?filter=REGEX)"},
+    {"/drain_listeners", ADMIN_POST, start_drain,
+     "stop listening, finish what is under way, then exit"},
+    {"/help", ADMIN_GET, show_help, "this list"},
+    {"/listeners", ADMIN_GET, show_listeners, "listeners and their addresses (?format=json)"},
+    {"/quitquitquit", ADMIN_POST, start_quit, "exit at once"},
+    {"/ready", ADMIN_GET, show_ready, "LIVE, or 503 and DRAINING"},
+    {"/server_info", ADMIN_GET, show_server_info, "version, state and uptime as JSON"},
+    {"/stats", ADMIN_GET, show_stats,
+     "all metrics (?format=json|prometheus, ?filter=REGEX, ?usedonly)"},
+    {"/stats/prometheus", ADMIN_GET, show_prometheus,
+     "all metrics for Prometheus (?filter=REGEX, ?usedonly)"},
+};
+
+const size_t admin_route_count = sizeof(admin_routes) / sizeof(admin_routes[0]);
+
+static const struct admin_route *find(struct bytes path)
+{
+    for (size_t i = 0; i < admin_route_count; i++)
+        if (bytes_equal(path, bytes_of(admin_routes[i].path)))
+            return &admin_routes[i];
+    return NULL;
+}
+
+/* "localhost", 127.0.0.0/8, ::1; with or without a port. */
+static bool is_loopback(struct bytes authority)
+{
+    struct bytes host = authority;
+    struct address ip;
+    uint16_t port;
+
+    if (!address_split(authority, &host, &port) && authority.len > 2 && authority.data[0] == '[' &&
+        authority.data[authority.len - 1] == ']')
+        host = bytes_slice(authority, 1, authority.len - 2);
+    if (bytes_equal_nocase(host, BYTES("localhost")))
+        return true;
+    return address_parse_ip(host, &ip) && address_is_loopback(&ip);
+}
+
+/* A browser names the site a request comes from; it must be this one. */
+static bool is_same_origin(struct bytes origin, struct bytes authority)
+{
+    return bytes_start_with(origin, BYTES("http://")) &&
+           bytes_equal_nocase(bytes_skip(origin, 7), authority);
+}
+
+static bool may_post(const struct message_head *head)
+{
+    for (uint32_t i = 0; i < head->field_count; i++)
+        if (bytes_equal_nocase(head->fields[i].name, BYTES("origin")) &&
+            !is_same_origin(head->fields[i].value, head->authority))
+            return false;
+    return is_loopback(head->authority);
+}
+
+static void refuse_method(struct admin_call *call, struct bytes method, enum admin_method needed)
+{
+    call->status = 405;
+    call->allow = needed == ADMIN_POST ? "POST" : "GET, HEAD, POST";
+    page_str(call->page, "Method ");
+    page_put(call->page, bytes_slice(method, 0, 32));
+    page_str(call->page,
+             needed == ADMIN_POST ? " not allowed, POST required." : " not allowed, GET required.");
+}
+
+static bool method_fits(enum method method, enum admin_method needed)
+{
+    if (method == METHOD_POST)
+        return true;
+    return needed == ADMIN_GET && (method == METHOD_GET || method == METHOD_HEAD);
+}
+
+void admin_answer(struct admin_call *call, const struct message_head *head)
+{
+    const struct admin_route *route = find(head->path);
+
+    if (route == NULL) {
+        call->status = 404;
+        page_str(call->page, "invalid path. ");
+        show_help(call);
+    } else if (!method_fits(head->method_id, route->method)) {
+        refuse_method(call, head->method, route->method);
+    } else if (head->method_id == METHOD_POST && !may_post(head)) {
+        call_refuse(call, 403,
+                    "POST needs a loopback Host (127.0.0.1, [::1] or localhost) and no Origin of "
+                    "another site");
+    } else {
+        route->answer(call);
+    }
+    if (call->page->text.failed)
+        call_refuse(call, 503, "the answer is too large; narrow it by filter=");
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The values of all metrics at one moment, each with both its names: the dotted one of /stats and
+ * the family and labels of the Prometheus form. Filled by collect.h, shown by the stats pages.
+ */
+#ifndef ADMIN_SAMPLES_H
+#define ADMIN_SAMPLES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "admin/filter.h"
+#include "base/arena.h"
+#include "stats/histogram.h"
+
+enum sample_kind { SAMPLE_COUNTER, SAMPLE_GAUGE, SAMPLE_HISTOGRAM };
+
+struct sample {
+    const char *name;   /* "cluster.a.upstream_rq_503" */
+    const char *family; /* "envoy_cluster_upstream_rq" */
+    const char *labels; /* "envoy_response_code=\"503\",envoy_cluster_name=\"a\"", or "" */
+    const char *help;   /* NULL: Envoy's, which have none */
+    enum sample_kind kind;
+    uint64_t value;
+    struct histogram *histogram; /* SAMPLE_HISTOGRAM: its sum over the workers, in us */
+};
+
+struct samples {
+    struct arena arena;
+    struct sample *at;
+    size_t count;
+    size_t room;
+    const struct filter *filter; /* on |name| */
+    bool used_only;              /* nothing that is zero */
+    bool failed;                 /* out of memory: what is here is not all */
+};
+
+void samples_init(struct samples *s, const struct filter *filter);
+
+/* True where the filter takes |name|. */
+bool samples_wanted(const struct samples *s, const char *name);
+
+/*
+ * Adds a copy of |sample|: all texts but |help| are copied. A histogram has to be of the arena.
+ * Dropped where it is zero and |used_only|.
+ */
+void samples_add(struct samples *s, const struct sample *sample);
+
+/* An empty histogram that lives as long as the samples; NULL: failed. */
+struct histogram *samples_histogram(struct samples *s);
+
+/* By name, histograms last; by family, then labels. What has the same name becomes one, added up.
+ */
+void samples_sort_by_name(struct samples *s);
+void samples_sort_by_family(struct samples *s);
+
+void samples_release(struct samples *s);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the listener (admin.c) and its connections (conn.c) know of each other. */
+#ifndef ADMIN_SERVER_H
+#define ADMIN_SERVER_H
+
+#include "admin/admin.h"
+#include "admin/routes.h"
+#include "base/list.h"
+#include "codec/http1.h"
+#include "codec/message.h"
+#include "io/poller.h"
+
+struct admin {
+    struct admin_setup setup;
+    struct listener *listener;
+    struct timer resume; /* of accepting, after there were no descriptors */
+    struct list conns;   /* oldest first */
+    uint32_t conn_count;
+    struct message_head head; /* of the request being answered; large, so one for all */
+};
+
+struct conn;
+
+/* Takes the link. False: no memory, the link is still the caller's. */
+bool conn_open(struct admin *a, struct link *l);
+
+/* Closes a connection that waits for its next request. False: there is none. */
+bool conn_close_idle(struct admin *a);
+
+void conn_close_all(struct admin *a);
+
+/* Asks the pages. */
+void admin_ask(struct admin *a, struct admin_call *call);
+
+#endif

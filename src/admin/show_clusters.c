@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /clusters: each cluster and host, as text or JSON (reference/envoy-semantics.md 7.5). */
+#include "admin/pages.h"
+
+#define LINE_ROOM 512
+
+/* A line begins with the cluster and perhaps the host. */
+struct prefix {
+    struct page *page;
+    struct bytes cluster;
+    struct bytes host; /* empty: none */
+};
+
+static void put_prefix(const struct prefix *at, const char *key)
+{
+    struct text *t = &at->page->text;
+
+    page_room(at->page, at->cluster.len + at->host.len + LINE_ROOM);
+    text_put(t, at->cluster);
+    text_str(t, "::");
+    if (at->host.len > 0) {
+        text_put(t, at->host);
+        text_str(t, "::");
+    }
+    text_str(t, key);
+    text_str(t, "::");
+}
+
+static void line_text(const struct prefix *at, const char *key, struct bytes value)
+{
+    put_prefix(at, key);
+    page_put(at->page, value);
+    page_str(at->page, "\n");
+}
+
+static void line_number(const struct prefix *at, const char *key, uint64_t value)
+{
+    put_prefix(at, key);
+    text_u64(&at->page->text, value);
+    text_char(&at->page->text, '\n');
+}
+
+/* What there is to know of an ejection: remembered by the host, told by the control thread. */
+struct ejection {
+    bool out;
+    uint32_t times;
+    const char *trigger; /* of the last one; NULL: never */
+    uint64_t ago_ms;     /* since it was ejected */
+    uint64_t left_ms;    /* until it may come back */
+};
+
+static struct ejection ejection_of(const struct host *h, mono_ns now)
+{
+    uint32_t trigger = atomic_load_explicit(&h->last_trigger, memory_order_relaxed);
+    mono_ns since = atomic_load_explicit(&h->ejected_at, memory_order_relaxed);
+    mono_ns until = atomic_load_explicit(&h->eject_until, memory_order_relaxed);
+    struct ejection e = {
+        .out = host_health(h) == HOST_EJECTED,
+        .times = atomic_load_explicit(&h->ejections, memory_order_relaxed),
+        .ago_ms = mono_since(since, now) / NS_PER_MS,
+        .left_ms = mono_since(now, until) / NS_PER_MS,
+    };
+
+    if (trigger > OUTLIER_NONE && trigger < OUTLIER_TRIGGER_COUNT)
+        e.trigger = outlier_trigger_text((enum outlier_trigger)trigger);
+    return e;
+}
+
+/* A host that was configured by its address has no name. */
+static struct bytes hostname_of(const struct endpoint *e)
+{
+    return bytes_equal(e->hostname, e->text) ? BYTES_NONE : e->hostname;
+}
+
+/* --- text --- */
+
+static void text_ejection(const struct prefix *at, const struct host *h, mono_ns now)
+{
+    struct ejection e = ejection_of(h, now);
+
+    line_number(at, "firebreak_ejections", e.times);
+    if (e.trigger != NULL)
+        line_text(at, "firebreak_last_trigger", bytes_of(e.trigger));
+    if (!e.out)
+        return;
+    line_number(at, "firebreak_ejected_ms_ago", e.ago_ms);
+    line_number(at, "firebreak_back_in_ms", e.left_ms);
+}
+
+static void text_host(struct admin_call *call, const struct cluster *c, uint32_t i)
+{
+    const struct endpoint *e = &c->endpoints[i];
+    const struct host *h = &c->state->hosts.at[i];
+    const struct prefix at = {call->page, c->name, e->text};
+    bool healthy = host_health(h) == HOST_HEALTHY;
+
+    for (unsigned m = 0; m < ENDPOINT_METRIC_COUNT; m++)
+        line_number(&at, endpoint_metric_info[m].name,
+                    endpoint_state_sum(c->state, i, (enum endpoint_metric)m));
+    line_text(&at, "hostname", hostname_of(e));
+    line_text(&at, "health_flags", healthy ? BYTES("healthy") : BYTES("/failed_outlier_check"));
+    line_number(&at, "weight", e->weight);
+    line_text(&at, "region", BYTES_NONE);
+    line_text(&at, "zone", e->zone);
+    line_text(&at, "sub_zone", BYTES_NONE);
+    line_text(&at, "canary", BYTES("false"));
+    line_number(&at, "priority", 0);
+    line_text(&at, "success_rate", BYTES("-1"));
+    line_text(&at, "local_origin_success_rate", BYTES("-1"));
+    text_ejection(&at, h, call->view->now);
+}
+
+static void text_limits(const struct prefix *at, const char *const keys[4],
+                        const struct circuit_limits *l)
+{
+    line_number(at, keys[0], l->max_connections);
+    line_number(at, keys[1], l->max_pending);
+    line_number(at, keys[2], l->max_requests);
+    line_number(at, keys[3], l->max_retries);
+}
+
+static void text_cluster(struct admin_call *call, const struct cluster *c)
+{
+    static const char *const outlier[] = {"outlier::success_rate_average",
+                                          "outlier::success_rate_ejection_threshold",
+                                          "outlier::local_origin_success_rate_average",
+                                          "outlier::local_origin_success_rate_ejection_threshold"};
+    static const char *const usual[] = {
+        "default_priority::max_connections", "default_priority::max_pending_requests",
+        "default_priority::max_requests", "default_priority::max_retries"};
+    static const char *const high[] = {"high_priority::max_connections",
+                                       "high_priority::max_pending_requests",
+                                       "high_priority::max_requests", "high_priority::max_retries"};
+    const struct prefix at = {call->page, c->name, BYTES_NONE};
+
+    line_text(&at, "observability_name", c->stat_name);
+    for (size_t i = 0; c->outlier.enabled && i < sizeof(outlier) / sizeof(outlier[0]); i++)
+        line_text(&at, outlier[i], BYTES("-1"));
+    text_limits(&at, usual, &c->limits);
+    text_limits(&at, high, &c->limits); /* one set of limits serves both */
+    line_text(&at, "added_via_api", BYTES("false"));
+    for (uint32_t i = 0; i < c->endpoint_count; i++)
+        text_host(call, c, i);
+}
+
+/* --- JSON: as proto3 does, zeros are left out and 64-bit numbers are strings --- */
+
+static void json_big(struct json *j, const char *key, uint64_t value)
+{
+    char room[24];
+    struct text digits;
+
+    text_init(&digits, room, sizeof(room));
+    text_u64(&digits, value);
+    if (value != 0)
+        json_string(j, key, text_bytes(&digits));
+}
+
+static void json_nonzero(struct json *j, const char *key, uint32_t value)
+{
+    if (value != 0)
+        json_u64(j, key, value);
+}
+
+static void json_unless_empty(struct json *j, const char *key, struct bytes value)
+{
+    if (value.len > 0)
+        json_string(j, key, value);
+}
+
+static void json_host_stats(struct json *j, const struct cluster *c, uint32_t host,
+                            enum metric_kind kind)
+{
+    for (unsigned m = 0; m < ENDPOINT_METRIC_COUNT; m++) {
+        if (endpoint_metric_info[m].kind != kind)
+            continue;
+        json_object(j, NULL);
+        if (kind == METRIC_GAUGE)
+            json_text(j, "type", "GAUGE");
+        json_text(j, "name", endpoint_metric_info[m].name);
+        json_big(j, "value", endpoint_state_sum(c->state, host, (enum endpoint_metric)m));
+        json_object_end(j);
+    }
+}
+
+static void json_ejection(struct json *j, const struct host *h, mono_ns now)
+{
+    struct ejection e = ejection_of(h, now);
+
+    json_object(j, "firebreak");
+    json_bool(j, "ejected", e.out);
+    json_u64(j, "ejections", e.times);
+    json_text(j, "last_trigger", e.trigger);
+    if (e.out) {
+        json_u64(j, "ejected_ms_ago", e.ago_ms);
+        json_u64(j, "back_in_ms", e.left_ms);
+    }
+    json_object_end(j);
+}
+
+static void json_host(struct admin_call *call, struct json *j, const struct cluster *c, uint32_t i)
+{
+    const struct endpoint *e = &c->endpoints[i];
+    const struct host *h = &c->state->hosts.at[i];
+
+    page_room(call->page, 4096 + 6 * (e->text.len + e->hostname.len + e->zone.len));
+    json_object(j, NULL);
+    json_socket_address(j, "address", &e->address);
+    json_array(j, "stats");
+    json_host_stats(j, c, i, METRIC_COUNTER);
+    json_host_stats(j, c, i, METRIC_GAUGE);
+    json_array_end(j);
+    json_object(j, "health_status");
+    if (host_health(h) == HOST_EJECTED)
+        json_bool(j, "failed_outlier_check", true);
+    json_text(j, "eds_health_status", "HEALTHY");
+    json_object_end(j);
+    json_nonzero(j, "weight", e->weight);
+    json_unless_empty(j, "hostname", hostname_of(e));
+    json_object(j, "locality");
+    json_unless_empty(j, "zone", e->zone);
+    json_object_end(j);
+    json_ejection(j, h, call->view->now);
+    json_object_end(j);
+}
+
+static void json_limits(struct json *j, const struct circuit_limits *l, const char *priority)
+{
+    json_object(j, NULL);
+    if (priority != NULL)
+        json_text(j, "priority", priority);
+    json_nonzero(j, "max_connections", l->max_connections);
+    json_nonzero(j, "max_pending_requests", l->max_pending);
+    json_nonzero(j, "max_requests", l->max_requests);
+    json_nonzero(j, "max_retries", l->max_retries);
+    json_object_end(j);
+}
+
+static void json_cluster(struct admin_call *call, struct json *j, const struct cluster *c)
+{
+    page_room(call->page, 1024 + 6 * (c->name.len + c->stat_name.len));
+    json_object(j, NULL);
+    json_string(j, "name", c->name);
+    json_array(j, "host_statuses");
+    for (uint32_t i = 0; i < c->endpoint_count; i++)
+        json_host(call, j, c, i);
+    page_room(call->page, 1024 + 6 * c->stat_name.len);
+    json_array_end(j);
+    json_object(j, "circuit_breakers");
+    json_array(j, "thresholds");
+    json_limits(j, &c->limits, NULL);
+    json_limits(j, &c->limits, "HIGH");
+    json_array_end(j);
+    json_object_end(j);
+    json_string(j, "observability_name", c->stat_name);
+    json_object_end(j);
+}
+
+/* --- the page --- */
+
+/* The filter looks at strings; a name is a view. */
+static bool wanted(const struct filter *f, struct bytes name)
+{
+    char room[1024];
+    struct text t;
+
+    text_init(&t, room, sizeof(room));
+    text_put(&t, name);
+    return filter_matches(f, text_end(&t));
+}
+
+static void clusters_text(struct admin_call *call, const struct filter *filter)
+{
+    const struct snapshot *s = call->view->snapshot;
+
+    for (uint32_t i = 0; i < s->cluster_count; i++)
+        if (wanted(filter, s->clusters[i].name))
+            text_cluster(call, &s->clusters[i]);
+}
+
+static void clusters_json(struct admin_call *call, const struct filter *filter)
+{
+    const struct snapshot *s = call->view->snapshot;
+    struct json j;
+
+    call->type = ADMIN_JSON;
+    page_room(call->page, 64);
+    json_init(&j, &call->page->text);
+    json_object(&j, NULL);
+    json_array(&j, "cluster_statuses");
+    for (uint32_t i = 0; i < s->cluster_count; i++)
+        if (wanted(filter, s->clusters[i].name))
+            json_cluster(call, &j, &s->clusters[i]);
+    page_room(call->page, 64);
+    json_array_end(&j);
+    json_object_end(&j);
+    text_char(&call->page->text, '\n');
+}
+
+void show_clusters(struct admin_call *call)
+{
+    enum page_format format;
+    struct filter filter;
+
+    if (!call_format(call, 1u << FORMAT_TEXT | 1u << FORMAT_JSON, &format) ||
+        !call_filter(call, &filter))
+        return;
+    if (format == FORMAT_JSON)
+        clusters_json(call, &filter);
+    else
+        clusters_text(call, &filter);
+    filter_release(&filter);
+}
