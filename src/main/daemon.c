@@ -16,12 +16,15 @@
 #include "os/process.h"
 #include "os/signals.h"
 #include "os/threads.h"
+#include "os/usage.h"
 #include "proxy/worker.h"
 #include "telemetry/access_log.h"
 
 /* Messages that may wait for one loop. Accusations are the most of them: one a failing attempt at
  * worst. */
 #define MAILBOX_ROOM 4096
+
+#define EXTRAS 2
 
 struct daemon_worker {
     struct daemon *daemon;
@@ -43,6 +46,7 @@ struct daemon {
     struct mailbox *inbox;
     struct control *control;
     struct admin *admin;
+    struct admin_extra extras[EXTRAS];
     struct os_signals *signals;
     struct access_log *access_log; /* NULL: off */
     struct os_thread writer;
@@ -249,20 +253,52 @@ static int open_worker(struct daemon *d, uint32_t index)
     return COMMAND_OK;
 }
 
+static void read_usage(struct admin_usage *out)
+{
+    struct os_usage u;
+
+    os_usage_read(&u);
+    *out = (struct admin_usage){
+        .allocated = u.allocated,
+        .heap = u.heap,
+        .resident = u.resident,
+        .descriptors = u.descriptors,
+        .descriptors_max = u.descriptors_max,
+    };
+}
+
+/* Counters of parts that admin does not know. */
+static void show_extras(struct daemon *d)
+{
+    if (d->access_log == NULL)
+        return;
+    d->extras[0] = (struct admin_extra){
+        .info = {"access_log_written", METRIC_COUNTER, "access log lines written"},
+        .cell = access_log_written(d->access_log),
+    };
+    d->extras[1] = (struct admin_extra){
+        .info = {"access_log_dropped", METRIC_COUNTER,
+                 "access log lines dropped for trouble with the file"},
+        .cell = access_log_dropped(d->access_log),
+    };
+}
+
 static int open_admin(struct daemon *d)
 {
     const struct admin_setup setup = {
         .control = d->control,
-        .clock = &d->clock,
+        .address = d->snapshot->admin,
         .log = d->setup->log,
-        .access_log_written = d->access_log == NULL ? NULL : access_log_written(d->access_log),
-        .access_log_dropped = d->access_log == NULL ? NULL : access_log_dropped(d->access_log),
+        .extras = d->extras,
+        .extra_count = d->access_log == NULL ? 0 : EXTRAS,
+        .usage = read_usage,
     };
     char at[ADDRESS_TEXT_MAX];
     int error;
 
     if (d->snapshot->admin.kind == ADDRESS_NONE)
         return COMMAND_OK;
+    show_extras(d);
     error = admin_create(&setup, &d->admin);
     if (error != IO_OK)
         return fail(d, address_text(&d->snapshot->admin, at, sizeof(at)), error);
