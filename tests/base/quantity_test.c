@@ -76,7 +76,8 @@ static void durations_that_are_none_are_refused(void **state)
                                  "18446744073709551616ns",
                                  "5124096h",
                                  "18446744074s",
-                                 "18446744073s1s"};
+                                 "18446744073s1s",
+                                 "18446744073.709551616s"};
     uint64_t ns = 77;
     (void)state;
 
@@ -103,6 +104,8 @@ static void durations_are_written_in_the_unit_that_reads_best(void **state)
         {0, "0s"},
         {1, "1ns"},
         {999, "999ns"},
+        {1000, "1us"},
+        {NS_PER_MS, "1ms"},
         {1500, "1.5us"},
         {250 * NS_PER_MS, "250ms"},
         {1500 * NS_PER_US, "1.5ms"},

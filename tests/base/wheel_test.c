@@ -107,6 +107,7 @@ static void a_cancelled_timer_never_fires_wherever_it_lay(void **state)
         wheel_arm(&w, &t, when[i]);
         assert_int_equal(w.armed, 1);
         wheel_cancel(&w, &t);
+        assert_true(t.at == MONO_NEVER);
         assert_int_equal(w.armed, 0);
         assert_int_equal(wheel_next(&w), MONO_NEVER);
         assert_int_equal(wheel_run(&w, MONO_NEVER - 1), 0);
