@@ -47,7 +47,7 @@ static inline void *feed_memory(size_t size)
 static inline struct feed *feed_open(enum feed_side side, size_t most)
 {
     struct feed *f = feed_memory(sizeof(*f));
-    size_t room = 64 * 1024 + most * 8;
+    size_t room = 1024 + most * 8;
 
     memset(f, 0, offsetof(struct feed, head));
     memset(&f->scan, 0, sizeof(*f) - offsetof(struct feed, scan));
@@ -288,11 +288,9 @@ static inline void feed_push(struct feed *f, struct bytes piece)
 /* The peer closes: how it ended. */
 static inline const char *feed_end(struct feed *f)
 {
-    if (f->over)
-        return text_end(&f->text);
-    if (f->in_body)
+    if (!f->over && f->in_body)
         text_str(&f->text, http1_body_ended(&f->body) ? "\nend by close\n" : "\ncut in body\n");
-    else if (f->len > f->from)
+    else if (!f->over && f->len > f->from)
         text_str(&f->text, "cut in head\n");
     if (f->text.failed)
         abort();
@@ -378,7 +376,7 @@ static inline enum http1_result feed_parse(enum feed_side side, struct bytes in,
 static inline bool feed_check_written(enum feed_side side, struct bytes in)
 {
     struct feed *first = feed_open(side, in.len);
-    struct feed *second = feed_open(side, 0);
+    struct feed *second = feed_open(side, in.len);
     size_t used = 0;
     bool is_head = feed_parse(side, in, &first->head, &used) == HTTP1_OK;
 
@@ -394,7 +392,8 @@ static inline bool feed_check_written(enum feed_side side, struct bytes in)
             abort();
         feed_note_head(first);
         feed_note_head(second);
-        if (strcmp(text_end(&first->text), text_end(&second->text)) != 0)
+        if (first->text.failed || second->text.failed ||
+            strcmp(text_end(&first->text), text_end(&second->text)) != 0)
             abort();
         free(again);
     }
@@ -420,7 +419,7 @@ static inline void feed_check_cuts(enum feed_side side, struct bytes in, uint64_
     if (strcmp(whole, other) != 0)
         abort();
     free(other);
-    if (in.len <= 512) {
+    if (in.len <= 512 && seed >> 62 == 0) { /* now and then, for it is slow */
         other = feed_bytewise(side, in);
         if (strcmp(whole, other) != 0)
             abort();
