@@ -26,12 +26,14 @@ static const struct metric_info endpoint_healthy = {"healthy", METRIC_GAUGE,
 static const struct metric_info endpoint_ejections = {"ejections", METRIC_COUNTER,
                                                       "times it was ejected"};
 
+/* The address as a part of names, also left in |room|. */
 static void add_address(struct scope *scope, const struct address *a, char *room, size_t size)
 {
     struct text t;
 
     text_init(&t, room, size);
     address_write(&t, a);
+    text_end(&t);
     for (size_t i = 0; i < t.len; i++)
         if (room[i] == ':')
             room[i] = '_';

@@ -67,19 +67,22 @@ struct world {
 
 static struct world world;
 
+/* Not every test uses all of them. */
+#define HELPER static __attribute__((unused))
+
 /* --- links --- */
 
-static void fake_read_start(struct link *l)
+HELPER void fake_read_start(struct link *l)
 {
     CONTAINER_OF(l, struct fake_link, base)->reading = true;
 }
 
-static void fake_read_stop(struct link *l)
+HELPER void fake_read_stop(struct link *l)
 {
     CONTAINER_OF(l, struct fake_link, base)->reading = false;
 }
 
-static ptrdiff_t fake_write(struct link *l, const struct bytes *parts, size_t n)
+HELPER ptrdiff_t fake_write(struct link *l, const struct bytes *parts, size_t n)
 {
     struct fake_link *f = CONTAINER_OF(l, struct fake_link, base);
     size_t taken = 0;
@@ -106,12 +109,12 @@ static ptrdiff_t fake_write(struct link *l, const struct bytes *parts, size_t n)
     return (ptrdiff_t)taken;
 }
 
-static void fake_shut(struct link *l)
+HELPER void fake_shut(struct link *l)
 {
     CONTAINER_OF(l, struct fake_link, base)->shut = true;
 }
 
-static void fake_close(struct link *l, bool reset)
+HELPER void fake_close(struct link *l, bool reset)
 {
     struct fake_link *f = CONTAINER_OF(l, struct fake_link, base);
 
@@ -128,24 +131,24 @@ static const struct link_ops fake_link_ops = {.read_start = fake_read_start,
 
 /* --- listener, poller, clock, mailboxes --- */
 
-static void fake_pause(struct listener *l)
+HELPER void fake_pause(struct listener *l)
 {
     (void)l;
 }
 
-static void fake_resume(struct listener *l)
+HELPER void fake_resume(struct listener *l)
 {
     (void)l;
     world.resumed++;
 }
 
-static void fake_address(struct listener *l, struct address *out)
+HELPER void fake_address(struct listener *l, struct address *out)
 {
     (void)l;
     *out = (struct address){.kind = ADDRESS_IPV4, .port = 9901, .ip = {127, 0, 0, 1}};
 }
 
-static void fake_listener_close(struct listener *l)
+HELPER void fake_listener_close(struct listener *l)
 {
     (void)l;
     world.listening = false;
@@ -156,7 +159,7 @@ static const struct listener_ops fake_listener_ops = {.pause = fake_pause,
                                                       .address = fake_address,
                                                       .close = fake_listener_close};
 
-static int fake_listen(struct poller *p, const struct address *at, const struct listen_options *o,
+HELPER int fake_listen(struct poller *p, const struct address *at, const struct listen_options *o,
                        struct listener **out)
 {
     (void)p;
@@ -170,13 +173,13 @@ static int fake_listen(struct poller *p, const struct address *at, const struct 
     return IO_OK;
 }
 
-static void fake_wait(struct poller *p, mono_ns until)
+HELPER void fake_wait(struct poller *p, mono_ns until)
 {
     (void)p;
     (void)until;
 }
 
-static void fake_dispatch(struct poller *p)
+HELPER void fake_dispatch(struct poller *p)
 {
     void (*what)(struct world * w) = world.in_dispatch;
     (void)p;
@@ -189,13 +192,13 @@ static void fake_dispatch(struct poller *p)
 static const struct poller_ops fake_poller_ops = {
     .wait = fake_wait, .dispatch = fake_dispatch, .listen = fake_listen};
 
-static mono_ns fake_clock_read(struct clock *c)
+HELPER mono_ns fake_clock_read(struct clock *c)
 {
     (void)c;
     return world.now;
 }
 
-static bool fake_post(struct mailbox *m, const struct message *message)
+HELPER bool fake_post(struct mailbox *m, const struct message *message)
 {
     for (unsigned i = 0; i < WORKERS; i++)
         if (m == &world.worker_inboxes[i])
@@ -204,7 +207,7 @@ static bool fake_post(struct mailbox *m, const struct message *message)
     return true;
 }
 
-static bool fake_take(struct mailbox *m, struct message *out)
+HELPER bool fake_take(struct mailbox *m, struct message *out)
 {
     (void)m;
     (void)out;
@@ -215,26 +218,26 @@ static const struct mailbox_ops fake_mailbox_ops = {.post = fake_post, .take = f
 
 /* --- what happens in a turn --- */
 
-static void turn(void (*what)(struct world *w))
+HELPER void turn(void (*what)(struct world *w))
 {
     world.in_dispatch = what;
     control_turn(world.control);
 }
 
-static void turn_at(mono_ns now)
+HELPER void turn_at(mono_ns now)
 {
     world.now = now;
     turn(NULL);
 }
 
-static void do_accept(struct world *w)
+HELPER void do_accept(struct world *w)
 {
     const struct address peer = {.kind = ADDRESS_IPV4, .port = 5555, .ip = {127, 0, 0, 1}};
 
     w->listener.events->accepted(w->listener.owner, &w->at_link->base, &peer);
 }
 
-static struct fake_link *connect_client(void)
+HELPER struct fake_link *connect_client(void)
 {
     assert_true(world.link_count < LINKS);
     world.at_link = &world.links[world.link_count++];
@@ -244,7 +247,7 @@ static struct fake_link *connect_client(void)
     return world.at_link;
 }
 
-static void do_receive(struct world *w)
+HELPER void do_receive(struct world *w)
 {
     struct fake_link *l = w->at_link;
     uint8_t *lent = malloc(w->at_data.len); /* gone after the call, as it may be */
@@ -255,7 +258,7 @@ static void do_receive(struct world *w)
 }
 
 /* False: the server does not read now. */
-static bool send_bytes(struct fake_link *l, const void *data, size_t len)
+HELPER bool send_bytes(struct fake_link *l, const void *data, size_t len)
 {
     if (l->closed || !l->reading)
         return false;
@@ -265,42 +268,42 @@ static bool send_bytes(struct fake_link *l, const void *data, size_t len)
     return true;
 }
 
-static void send_text(struct fake_link *l, const char *text)
+HELPER void send_text(struct fake_link *l, const char *text)
 {
     assert_true(send_bytes(l, text, strlen(text)));
 }
 
-static void do_end(struct world *w)
+HELPER void do_end(struct world *w)
 {
     w->at_link->base.events->ended(w->at_link->base.owner);
 }
 
-static void end(struct fake_link *l)
+HELPER void end(struct fake_link *l)
 {
     assert_true(l->reading && !l->closed);
     world.at_link = l;
     turn(do_end);
 }
 
-static void do_fail(struct world *w)
+HELPER void do_fail(struct world *w)
 {
     w->at_link->base.events->failed(w->at_link->base.owner, IO_RESET);
 }
 
-static void fail_link(struct fake_link *l)
+HELPER void fail_link(struct fake_link *l)
 {
     assert_false(l->closed);
     world.at_link = l;
     turn(do_fail);
 }
 
-static void do_writable(struct world *w)
+HELPER void do_writable(struct world *w)
 {
     w->at_link->blocked = false;
     w->at_link->base.events->writable(w->at_link->base.owner);
 }
 
-static void take_more(struct fake_link *l, size_t room)
+HELPER void take_more(struct fake_link *l, size_t room)
 {
     assert_true(l->blocked && !l->closed);
     l->room = room;
@@ -310,12 +313,12 @@ static void take_more(struct fake_link *l, size_t room)
 
 /* --- the process --- */
 
-static struct address ipv4(uint8_t last, uint16_t port)
+HELPER struct address ipv4(uint8_t last, uint16_t port)
 {
     return (struct address){.kind = ADDRESS_IPV4, .port = port, .ip = {10, 0, 0, last}};
 }
 
-static void make_clusters(struct snapshot *s)
+HELPER void make_clusters(struct snapshot *s)
 {
     struct cluster *clusters = arena_take(&s->arena, 2 * sizeof(*clusters));
     struct endpoint *endpoints = arena_take(&s->arena, 3 * sizeof(*endpoints));
@@ -352,7 +355,7 @@ static void make_clusters(struct snapshot *s)
     s->cluster_count = 2;
 }
 
-static void make_listeners(struct snapshot *s)
+HELPER void make_listeners(struct snapshot *s)
 {
     struct listener_config *listeners = arena_take(&s->arena, 2 * sizeof(*listeners));
 
@@ -364,7 +367,7 @@ static void make_listeners(struct snapshot *s)
     s->listener_count = 2;
 }
 
-static struct snapshot *make_snapshot(void)
+HELPER struct snapshot *make_snapshot(void)
 {
     struct snapshot *s = snapshot_create();
 
@@ -378,7 +381,7 @@ static struct snapshot *make_snapshot(void)
     return s;
 }
 
-static void fake_usage(struct admin_usage *out)
+HELPER void fake_usage(struct admin_usage *out)
 {
     *out = (struct admin_usage){.allocated = 1001,
                                 .heap = 2002,
@@ -391,7 +394,7 @@ static const _Atomic uint64_t extra_cell = 12;
 static const struct admin_extra extras[] = {
     {{"access_log_lines", METRIC_COUNTER, "access log lines written"}, &extra_cell}};
 
-static void start_process(void)
+HELPER void start_process(void)
 {
     struct control_setup setup;
 
@@ -418,7 +421,7 @@ static void start_process(void)
     assert_non_null(world.control);
 }
 
-static int start_admin(void **state)
+HELPER int start_admin(void **state)
 {
     struct admin_setup setup;
     (void)state;
@@ -430,7 +433,7 @@ static int start_admin(void **state)
     return 0;
 }
 
-static int stop_admin(void **state)
+HELPER int stop_admin(void **state)
 {
     (void)state;
     admin_free(world.admin);
@@ -448,7 +451,7 @@ static int stop_admin(void **state)
 /* --- whole requests --- */
 
 /* Begins anew what the peer has received. */
-static void forget_output(struct fake_link *l)
+HELPER void forget_output(struct fake_link *l)
 {
     free(l->out);
     l->out = NULL;
@@ -456,7 +459,7 @@ static void forget_output(struct fake_link *l)
 }
 
 /* The answer to one GET, whole, on a connection of its own; valid until the world stops. */
-static const char *get(const char *target)
+HELPER const char *get(const char *target)
 {
     struct fake_link *l = connect_client();
     char request[2048];
@@ -469,7 +472,7 @@ static const char *get(const char *target)
     return l->out;
 }
 
-static const char *body_of(const char *answer)
+HELPER const char *body_of(const char *answer)
 {
     const char *end_of_head = strstr(answer, "\r\n\r\n");
 
@@ -477,14 +480,14 @@ static const char *body_of(const char *answer)
     return end_of_head + 4;
 }
 
-static int status_of(const char *answer)
+HELPER int status_of(const char *answer)
 {
     assert_memory_equal(answer, "HTTP/1.1 ", 9);
     return atoi(answer + 9);
 }
 
 /* Whether |line| stands in |text| as a whole line. */
-static bool has_line(const char *text, const char *line)
+HELPER bool has_line(const char *text, const char *line)
 {
     size_t n = strlen(line);
 

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pages but /stats. */
+#include "admin/world.h"
+
+#include <jansson.h>
+
+static void eject(uint32_t host)
+{
+    struct cluster_state *c = world.snapshot->clusters[0].state;
+
+    c->hosts.at[host].ejections = 3;
+    c->hosts.at[host].last_trigger = OUTLIER_CONSECUTIVE_GATEWAY;
+    c->hosts.at[host].ejected_at = START_AT - 1500 * NS_PER_MS;
+    c->hosts.at[host].eject_until = START_AT + 28500 * NS_PER_MS;
+    host_set_health(&c->hosts, host, HOST_EJECTED);
+}
+
+static void clusters_are_told_line_by_line(void **state)
+{
+    static const char want[] =
+        "shop:web::observability_name::shop_web\n"
+        "shop:web::outlier::success_rate_average::-1\n"
+        "shop:web::outlier::success_rate_ejection_threshold::-1\n"
+        "shop:web::outlier::local_origin_success_rate_average::-1\n"
+        "shop:web::outlier::local_origin_success_rate_ejection_threshold::-1\n"
+        "shop:web::default_priority::max_connections::100\n"
+        "shop:web::default_priority::max_pending_requests::10\n"
+        "shop:web::default_priority::max_requests::4294967295\n"
+        "shop:web::default_priority::max_retries::3\n"
+        "shop:web::high_priority::max_connections::100\n"
+        "shop:web::high_priority::max_pending_requests::10\n"
+        "shop:web::high_priority::max_requests::4294967295\n"
+        "shop:web::high_priority::max_retries::3\n"
+        "shop:web::added_via_api::false\n"
+#define HOST "shop:web::10.0.0.1:8080::"
+        HOST "cx_active::2\n" HOST "cx_connect_fail::0\n" HOST "cx_total::5\n" HOST
+        "rq_active::0\n" HOST "rq_error::0\n" HOST "rq_pending_active::0\n" HOST
+        "rq_success::0\n" HOST "rq_timeout::0\n" HOST "rq_total::0\n" HOST "hostname::\n" HOST
+        "health_flags::healthy\n" HOST "weight::1\n" HOST "region::\n" HOST "zone::a\n" HOST
+        "sub_zone::\n" HOST "canary::false\n" HOST "priority::0\n" HOST "success_rate::-1\n" HOST
+        "local_origin_success_rate::-1\n" HOST "firebreak_ejections::0\n"
+#undef HOST
+#define HOST "shop:web::10.0.0.2:8080::"
+        HOST "cx_active::0\n" HOST "cx_connect_fail::0\n" HOST "cx_total::0\n" HOST
+        "rq_active::0\n" HOST "rq_error::0\n" HOST "rq_pending_active::0\n" HOST
+        "rq_success::0\n" HOST "rq_timeout::0\n" HOST "rq_total::0\n" HOST
+        "hostname::web.example.test\n" HOST "health_flags::/failed_outlier_check\n" HOST
+        "weight::3\n" HOST "region::\n" HOST "zone::\n" HOST "sub_zone::\n" HOST
+        "canary::false\n" HOST "priority::0\n" HOST "success_rate::-1\n" HOST
+        "local_origin_success_rate::-1\n" HOST "firebreak_ejections::3\n" HOST
+        "firebreak_last_trigger::consecutive_gateway_failure\n" HOST
+        "firebreak_ejected_ms_ago::1500\n" HOST "firebreak_back_in_ms::28500\n";
+#undef HOST
+    struct cluster_state *c = world.snapshot->clusters[0].state;
+    (void)state;
+
+    cell_add(&c->endpoint_cells[0][0].at[ENDPOINT_cx_total], 2);
+    cell_add(&c->endpoint_cells[1][0].at[ENDPOINT_cx_total], 3);
+    cell_add(&c->endpoint_cells[1][0].at[ENDPOINT_cx_active], 2);
+    eject(1);
+    assert_string_equal(body_of(get("/clusters?filter=%5Eshop")), want);
+    assert_no(body_of(get("/clusters?filter=%5Eb$")), "outlier::"); /* it has no detector */
+    assert_non_null(strstr(body_of(get("/clusters")), want));
+}
+
+/* An ejection whose time is over: the sweep has not come round yet. */
+static void what_is_left_of_an_ejection_is_not_negative(void **state)
+{
+    (void)state;
+    eject(0);
+    turn_at(START_AT + 29 * NS_PER_S);
+    assert_line(body_of(get("/clusters")), "shop:web::10.0.0.1:8080::firebreak_back_in_ms::0");
+}
+
+static json_t *first_with(json_t *array, const char *key, const char *value)
+{
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        json_t *one = json_array_get(array, i);
+
+        if (strcmp(json_string_value(json_object_get(one, key)), value) == 0)
+            return one;
+    }
+    fail_msg("no %s", value);
+    return NULL;
+}
+
+static void clusters_are_told_as_json(void **state)
+{
+    json_t *page, *cluster, *hosts, *host, *stat, *thresholds;
+    struct cluster_state *c = world.snapshot->clusters[0].state;
+    (void)state;
+
+    eject(1);
+    cell_add(&c->endpoint_cells[0][1].at[ENDPOINT_cx_total], 2);
+    cell_add(&c->endpoint_cells[0][1].at[ENDPOINT_rq_active], 1);
+    page = json_loads(body_of(get("/clusters?format=json")), JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(page);
+    cluster = first_with(json_object_get(page, "cluster_statuses"), "name", "shop:web");
+    assert_string_equal(json_string_value(json_object_get(cluster, "observability_name")),
+                        "shop_web");
+    thresholds = json_object_get(json_object_get(cluster, "circuit_breakers"), "thresholds");
+    assert_int_equal(
+        json_integer_value(json_object_get(json_array_get(thresholds, 0), "max_connections")), 100);
+    assert_string_equal(
+        json_string_value(json_object_get(json_array_get(thresholds, 1), "priority")), "HIGH");
+    hosts = json_object_get(cluster, "host_statuses");
+    assert_int_equal(json_array_size(hosts), 2);
+    host = json_array_get(hosts, 1);
+    assert_string_equal(
+        json_string_value(json_object_get(
+            json_object_get(json_object_get(host, "address"), "socket_address"), "address")),
+        "10.0.0.2");
+    assert_int_equal(
+        json_integer_value(json_object_get(
+            json_object_get(json_object_get(host, "address"), "socket_address"), "port_value")),
+        8080);
+    stat = first_with(json_object_get(host, "stats"), "name", "cx_total");
+    assert_string_equal(json_string_value(json_object_get(stat, "value")), "2");
+    assert_null(json_object_get(stat, "type"));
+    stat = first_with(json_object_get(host, "stats"), "name", "rq_active");
+    assert_string_equal(json_string_value(json_object_get(stat, "type")), "GAUGE");
+    stat = first_with(json_object_get(host, "stats"), "name", "rq_error");
+    assert_null(json_object_get(stat, "value")); /* zeros are left out */
+    assert_true(json_is_true(
+        json_object_get(json_object_get(host, "health_status"), "failed_outlier_check")));
+    assert_null(json_object_get(json_object_get(json_array_get(hosts, 0), "health_status"),
+                                "failed_outlier_check"));
+    assert_int_equal(json_integer_value(json_object_get(host, "weight")), 3);
+    assert_string_equal(json_string_value(json_object_get(host, "hostname")), "web.example.test");
+    host = json_object_get(host, "firebreak");
+    assert_true(json_is_true(json_object_get(host, "ejected")));
+    assert_int_equal(json_integer_value(json_object_get(host, "back_in_ms")), 28500);
+    json_decref(page);
+    assert_string_equal(body_of(get("/clusters?format=json&filter=none_such")),
+                        "{\"cluster_statuses\":[]}\n");
+}
+
+static void unix_endpoints_are_shown_as_pipes(void **state)
+{
+    struct endpoint *e = (struct endpoint *)(uintptr_t)&world.snapshot->clusters[1].endpoints[0];
+    (void)state;
+
+    e->address = (struct address){.kind = ADDRESS_UNIX, .path = "/run/app.sock"};
+    e->text = BYTES("unix:/run/app.sock");
+    assert_non_null(strstr(body_of(get("/clusters?format=json")),
+                           "\"address\":{\"pipe\":{\"path\":\"/run/app.sock\"}}"));
+    assert_line(body_of(get("/clusters")), "b::unix:/run/app.sock::cx_total::0");
+}
+
+static void listeners_show_where_they_really_are(void **state)
+{
+    json_t *page, *one;
+    (void)state;
+
+    assert_string_equal(body_of(get("/listeners")), "web::0.0.0.0:8080\nsix::[::1]:81\n");
+    page = json_loads(body_of(get("/listeners?format=json")), 0, NULL);
+    one = json_array_get(json_object_get(page, "listener_statuses"), 0);
+    assert_string_equal(json_string_value(json_object_get(one, "name")), "web");
+    one = json_object_get(json_object_get(one, "local_address"), "socket_address");
+    assert_int_equal(json_integer_value(json_object_get(one, "port_value")), 8080);
+    json_decref(page);
+}
+
+static void server_info_is_envoys(void **state)
+{
+    (void)state;
+    turn_at(START_AT + 61 * NS_PER_S);
+    assert_string_equal(body_of(get("/server_info")),
+                        "{\"version\":\"firebreak/" FIREBREAK_VERSION
+                        "\",\"state\":\"LIVE\",\"uptime_current_epoch\":\"61s\","
+                        "\"uptime_all_epochs\":\"61s\",\"hot_restart_version\":\"disabled\","
+                        "\"command_line_options\":{\"concurrency\":2},\"node\":{}}\n");
+    world.process->draining = true;
+    assert_non_null(strstr(body_of(get("/server_info")), "\"state\":\"DRAINING\""));
+    assert_line(body_of(get("/stats")), "server.state: 1");
+    assert_line(body_of(get("/stats")), "server.live: 0");
+}
+
+/* 10,000 hosts: the page grows, is sent in pieces, and its memory is given back. */
+static void a_large_page_is_sent_whole(void **state)
+{
+    enum { MANY = 10000 };
+    struct cluster *c = (struct cluster *)(uintptr_t)&world.snapshot->clusters[1];
+    struct endpoint *all = arena_take(&world.snapshot->arena, MANY * sizeof(*all));
+    struct fake_link *l;
+    size_t lines = 0;
+    (void)state;
+
+    for (unsigned i = 0; i < MANY; i++)
+        all[i] = c->endpoints[0];
+    cluster_state_drop(c->state);
+    c->endpoints = all;
+    c->endpoint_count = MANY;
+    c->state = cluster_state_create(MANY, WORKERS);
+    l = connect_client();
+    l->room = 65536;
+    send_text(l, "GET /clusters?filter=%5Eb$ HTTP/1.1\r\nhost: x\r\n\r\n");
+    while (l->blocked)
+        take_more(l, 1 << 20);
+    for (const char *at = body_of(l->out); *at != '\0'; at++)
+        lines += *at == '\n';
+    assert_int_equal(lines, 10 + MANY * 20);
+    assert_int_equal(atoll(strstr(l->out, "content-length: ") + 16), strlen(body_of(l->out)));
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, start_admin, stop_admin)
+    const struct CMUnitTest tests[] = {
+        T(clusters_are_told_line_by_line),
+        T(what_is_left_of_an_ejection_is_not_negative),
+        T(clusters_are_told_as_json),
+        T(unix_endpoints_are_shown_as_pipes),
+        T(listeners_show_where_they_really_are),
+        T(server_info_is_envoys),
+        T(a_large_page_is_sent_whole),
+    };
+#undef T
+
+    return cmocka_run_group_tests_name("admin pages", tests, NULL, NULL);
+}
