@@ -35,14 +35,13 @@
 enum link_state { LINK_CONNECTING, LINK_OPEN, LINK_FAILED };
 
 enum link_flag {
-    LINK_READING = 1,   /* the owner wants to receive */
-    LINK_READABLE = 2,  /* there may be something in the kernel */
-    LINK_FINAL = 4,     /* and after it an end or error, for which no event will come again */
-    LINK_DOUBTFUL = 8,  /* an error may wait that must be told even while reading is stopped */
-    LINK_BLOCKED = 16,  /* a write was not taken whole */
-    LINK_ENDED = 32,    /* |ended| was told */
-    LINK_SHUT = 64,     /* our FIN is sent */
-    LINK_PATHLESS = 128 /* a unix socket: no TCP options */
+    LINK_READING = 1,  /* the owner wants to receive */
+    LINK_READABLE = 2, /* there may be something in the kernel */
+    LINK_FINAL = 4,    /* and after it an end or error, for which no event will come again */
+    LINK_DOUBTFUL = 8, /* an error may wait that must be told even while reading is stopped */
+    LINK_BLOCKED = 16, /* a write was not taken whole */
+    LINK_ENDED = 32,   /* |ended| was told */
+    LINK_SHUT = 64     /* our FIN is sent */
 };
 
 struct os_link {
@@ -381,8 +380,7 @@ static void os_link_info(struct link *base, struct link_info *out)
 
     memset(&info, 0, sizeof(info));
     *out = (struct link_info){.known = false};
-    if (has(l, LINK_PATHLESS) || l->source.fd < 0)
-        return;
+    /* Fails on unix sockets and where there is no descriptor. */
     if (getsockopt(l->source.fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
         return;
     *out = (struct link_info){
@@ -420,15 +418,13 @@ static void link_set(struct os_link *l, enum link_state state)
     l->broken = IO_OK;
 }
 
-struct link *os_link_adopt(struct os_poller *p, int fd, enum address_kind kind)
+struct link *os_link_adopt(struct os_poller *p, int fd)
 {
     struct os_link *l = slab_take(&p->links);
 
     if (l == NULL)
         return NULL;
     link_set(l, LINK_OPEN);
-    if (kind == ADDRESS_UNIX)
-        set(l, LINK_PATHLESS);
     if (source_open(&l->source, p, fd, LINK_WATCH) != IO_OK) {
         slab_give(&p->links, l);
         return NULL;
@@ -493,7 +489,6 @@ int os_connect(struct poller *base, const struct address *to, const struct conne
     if (error == IO_OK) {
         link_set(l, LINK_CONNECTING);
         l->port = to->kind == ADDRESS_UNIX ? 0 : to->port;
-        l->flags = to->kind == ADDRESS_UNIX ? LINK_PATHLESS : 0;
         l->broken = (int8_t)why;
         error = watch_connect(l, p, fd);
     }

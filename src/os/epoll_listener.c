@@ -101,7 +101,7 @@ static bool accept_once(struct os_listener *l)
             trouble(l, os_error(errno));
         return false;
     }
-    link = os_link_adopt(l->source.poller, fd, l->at.kind);
+    link = os_link_adopt(l->source.poller, fd);
     if (link == NULL) {
         close(fd);
         trouble(l, IO_NO_MEMORY);

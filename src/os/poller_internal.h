@@ -86,7 +86,7 @@ void source_bury(struct source *s);
 
 /* os/epoll_link.c: for a socket that was accepted. NULL: no memory; the socket is still the
  * caller's. */
-struct link *os_link_adopt(struct os_poller *p, int fd, enum address_kind kind);
+struct link *os_link_adopt(struct os_poller *p, int fd);
 int os_connect(struct poller *p, const struct address *to, const struct connect_options *o,
                struct link **out);
 size_t os_link_size(void);

@@ -108,6 +108,31 @@ static void a_paused_listener_leaves_them_in_the_queue(void **state)
     loop_stop(&l);
 }
 
+static void hang_up(struct loop *l, struct link *link)
+{
+    (void)l;
+    link_close(link);
+}
+
+static void a_burst_is_accepted_in_batches(void **state)
+{
+    struct loop l;
+    int clients[100];
+    (void)state;
+
+    loop_start(&l);
+    l.on_accepted = hang_up;
+    for (int i = 0; i < 100; i++)
+        clients[i] = raw_connect(&l.at);
+    turn(&l, PATIENCE);
+    assert_int_equal(l.accepted, 64);
+    turn(&l, PATIENCE);
+    assert_int_equal(l.accepted, 100);
+    for (int i = 0; i < 100; i++)
+        close(clients[i]);
+    loop_stop(&l);
+}
+
 static void pause_now(struct loop *l, struct link *link)
 {
     listener_pause(l->listener);
@@ -195,12 +220,6 @@ static void it_speaks_ipv6(void **state)
     loop_stop(&l);
 }
 
-static void hang_up(struct loop *l, struct link *link)
-{
-    (void)l;
-    link_close(link);
-}
-
 static void unix_sockets_come_and_go_with_their_path(void **state)
 {
     struct loop l;
@@ -281,6 +300,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_descriptors_accepting_pauses_and_resumes),
         cmocka_unit_test(a_paused_listener_leaves_them_in_the_queue),
+        cmocka_unit_test(a_burst_is_accepted_in_batches),
         cmocka_unit_test(a_listener_may_be_paused_and_closed_while_it_accepts),
         cmocka_unit_test(several_pollers_share_a_port_and_others_may_not),
         cmocka_unit_test(it_speaks_ipv6),
