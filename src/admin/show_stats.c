@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* /stats: all metrics, as text, JSON or for Prometheus (reference/envoy-semantics.md 7.3, 7.4). */
+#include <string.h>
+
 #include "admin/collect.h"
 #include "admin/pages.h"
 #include "admin/samples.h"
@@ -113,7 +115,7 @@ static void json_histograms(struct page *p, struct json *j, const struct samples
     json_object(j, "histograms");
     json_array(j, "supported_quantiles");
     for (size_t i = 0; i < QUANTILES; i++)
-        json_double(j, NULL, quantiles[i] * 100, quantile_names[i][2] == '.' ? 1 : 0);
+        json_double(j, NULL, quantiles[i] * 100, strchr(quantile_names[i], '.') == NULL ? 0 : 1);
     json_array_end(j);
     json_array(j, "computed_quantiles");
     for (size_t i = from; i < s->count; i++) {

@@ -192,7 +192,7 @@ static void slow_heads_run_out_of_time(void **state)
 
     for (int i = 0; i < 5; i++) { /* a byte a second does not help */
         world.now = START_AT + (mono_ns)i * NS_PER_S;
-        assert_true(send_bytes(l, READY + i, 1));
+        assert_true(send_bytes(l, &READY[i], 1));
     }
     turn_at(START_AT + ADMIN_REQUEST_TIMEOUT - 10 * NS_PER_MS);
     assert_null(l->out);

@@ -86,8 +86,8 @@ static const struct files_ops disk_ops = {
 static unsigned trouble, recovered;
 static char last_line[200];
 
-static void remember(struct log *l, enum log_level level, const char *event, const char *format,
-                     va_list args)
+__attribute__((format(printf, 4, 0))) static void
+remember(struct log *l, enum log_level level, const char *event, const char *format, va_list args)
 {
     (void)l;
     (void)level;
@@ -358,6 +358,24 @@ static void a_new_file_never_begins_within_a_line(void **state)
     access_log_free(l);
 }
 
+static void a_line_begun_is_completed_before_the_file_is_changed(void **state)
+{
+    struct access_log *l = log_with(1, LOG_FORMAT_JSON);
+    (void)state;
+
+    disk.room = 100;
+    put(l, 0, 1);
+    access_log_drain(l);
+    disk.room = SIZE_MAX;
+    access_log_reopen(l);
+    put(l, 0, 2);
+    access_log_drain(l);
+    assert_int_equal(whole_lines(&disk.files[0]), 1);
+    assert_int_equal(whole_lines(&disk.files[1]), 1);
+    assert_int_equal(dropped(l), 0);
+    access_log_free(l);
+}
+
 static void a_path_that_cannot_be_opened_is_an_error_at_once(void **state)
 {
     struct access_log_setup setup = {
@@ -465,6 +483,7 @@ int main(void)
         cmocka_unit_test(reopening_goes_on_in_a_new_file),
         cmocka_unit_test(a_path_that_cannot_be_opened_anew_keeps_the_old_file),
         cmocka_unit_test(a_new_file_never_begins_within_a_line),
+        cmocka_unit_test(a_line_begun_is_completed_before_the_file_is_changed),
         cmocka_unit_test(a_path_that_cannot_be_opened_is_an_error_at_once),
         cmocka_unit_test(whatever_the_disk_does_lines_are_whole_and_accounted_for),
         cmocka_unit_test(workers_and_the_writer_run_side_by_side),
