@@ -28,6 +28,8 @@
 #define BAD_SHARE     "0.5"
 #define BAD_DELAY     "300ms"
 #define SERVICE       "lognormal:10ms:0.5"
+#define EJECT_AFTER   5 /* answers 5xx in a row, as `firebreak run --to` does */
+#define EJECT_NEVER   0
 #define PATH_ROOM     512
 #define FOREVER       (7 * 24 * 3600 * NS_PER_S)
 #define LINES_A_TABLE DEMO_TABLE_LINES
@@ -205,10 +207,10 @@ static bool break_one(struct demo *d)
 
     rng_init(&rng, d->options.seed);
     bad = rng_below(&rng, DEMO_PEERS);
-    printf("Ten servers (%s); %s is bad: %s ms late, and half of its answers are %s.\n"
+    printf("Ten servers (%s); %s is bad: " BAD_DELAY
+           " late, and half of its answers are " BAD_STATUS ".\n"
            "%.0f requests a second, Poisson arrivals, in turn to each server, no retries.\n\n",
-           SERVICE, address_words(&d->server[bad], room, sizeof(room)), "300", BAD_STATUS,
-           d->options.rate);
+           SERVICE, address_words(&d->server[bad], room, sizeof(room)), d->options.rate);
     return set_fault(d, bad,
                      "\"fault\": \"status\", \"value\": " BAD_STATUS
                      ", \"probability\": " BAD_SHARE) &&
@@ -217,7 +219,7 @@ static bool break_one(struct demo *d)
 
 /* --- the proxy --- */
 
-static void write_config(const struct demo *d, unsigned cap, FILE *to)
+static void write_config(const struct demo *d, unsigned errors, FILE *to)
 {
     char room[ADDRESS_TEXT_MAX];
 
@@ -238,15 +240,14 @@ static void write_config(const struct demo *d, unsigned cap, FILE *to)
     fprintf(to,
             "    trafficPolicy:\n"
             "      outlierDetection:\n"
-            "        consecutive5xxErrors: 5\n"
-            "        interval: 1s\n"
+            "        consecutive5xxErrors: %u\n"
             "        baseEjectionTime: 30s\n"
-            "        maxEjectionPercent: %u\n",
-            cap);
+            "        maxEjectionPercent: 20\n",
+            errors);
 }
 
 /* A file of our own in TMPDIR; the caller removes it. */
-static bool make_config(const struct demo *d, unsigned cap, char *path, size_t room)
+static bool make_config(const struct demo *d, unsigned errors, char *path, size_t room)
 {
     const char *folder = getenv("TMPDIR");
     FILE *f;
@@ -273,14 +274,14 @@ static bool make_config(const struct demo *d, unsigned cap, char *path, size_t r
     return false;
 }
 
-static bool start_proxy(struct demo *d, unsigned cap)
+static bool start_proxy(struct demo *d, unsigned errors)
 {
     char path[PATH_ROOM];
     const char *const words[] = {"firebreak", "run", "-c", path, NULL};
     bool ready;
     int err;
 
-    if (!make_config(d, cap, path, sizeof(path)))
+    if (!make_config(d, errors, path, sizeof(path)))
         return false;
     child_init(&d->proxy, &d->loop);
     d->proxy.line = proxy_line;
@@ -427,10 +428,10 @@ static bool run_load(struct demo *d, struct demo_half *half, span_ns duration)
     return good;
 }
 
-static bool run_half(struct demo *d, struct demo_half *half, const char *title, unsigned cap)
+static bool run_half(struct demo *d, struct demo_half *half, const char *title, unsigned errors)
 {
     demo_half_init(half, title, d->server);
-    return start_proxy(d, cap) && run_load(d, half, d->options.seconds * NS_PER_S / 2);
+    return start_proxy(d, errors) && run_load(d, half, d->options.seconds * NS_PER_S / 2);
 }
 
 /* --- all of it --- */
@@ -469,9 +470,9 @@ static bool show(struct demo *d)
 
     if (!start_servers(d) || !break_one(d))
         return false;
-    good = run_half(d, &d->half[0], "Ejection off", 0);
+    good = run_half(d, &d->half[0], "Ejection off", EJECT_NEVER);
     child_stop(&d->proxy, STOP_WITHIN);
-    good = good && run_half(d, &d->half[1], "Ejection on", 20);
+    good = good && run_half(d, &d->half[1], "Ejection on", EJECT_AFTER);
     if (!good)
         return false;
     print_comparison(d);
