@@ -266,7 +266,7 @@ static bool make_config(const struct demo *d, unsigned errors, char *path, size_
         unlink(path);
         return complain(path, strerror(errno));
     }
-    write_config(d, cap, f);
+    write_config(d, errors, f);
     if (fclose(f) == 0)
         return true;
     (void)complain(path, strerror(errno));
