@@ -266,5 +266,8 @@ int config_from_list(const struct config_run *run, struct config_resolver *resol
 bool config_parse_address(struct arena *arena, struct bytes text, struct address *out,
                           const char **why)
 {
-    return config_address_parse(arena, text, out, why);
+    if (!bytes_equal(text, BYTES("off")))
+        return config_address_parse(arena, text, out, why);
+    *out = (struct address){.kind = ADDRESS_NONE};
+    return true;
 }

@@ -61,7 +61,7 @@ struct config_run {
 int config_from_list(const struct config_run *run, struct config_resolver *resolver,
                      struct config_errors *errors, struct snapshot **out);
 
-/* Overrides of a file by the command line: the text of --listen and --admin, as in config_run. */
+/* What --admin says against a file: an address, or "off", which is ADDRESS_NONE. */
 bool config_parse_address(struct arena *arena, struct bytes text, struct address *out,
                           const char **why);
 

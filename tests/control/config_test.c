@@ -569,6 +569,8 @@ static void options_are_addresses_too(void **state)
     arena_init(&arena, 100, SIZE_MAX);
     assert_true(config_parse_address(&arena, BYTES("127.0.0.1:80"), &a, &why));
     assert_address(&a, "127.0.0.1:80");
+    assert_true(config_parse_address(&arena, BYTES("off"), &a, &why));
+    assert_int_equal(a.kind, ADDRESS_NONE);
     assert_false(config_parse_address(&arena, BYTES("*:80"), &a, &why));
     assert_string_equal(
         why, "write 0.0.0.0:PORT for every interface, 127.0.0.1:PORT for this machine only");
