@@ -17,13 +17,17 @@ struct process_state {
     struct limit downstream;           /* client connections open */
     struct limit requests;             /* requests under way, all clusters */
     uint32_t downstream_max;           /* 70 % of the descriptors */
-    uint32_t requests_max;             /* the smaller of 70 % of the descriptors and memoryLimit / request_memory_max */
+    uint32_t requests_max;             /* the smaller of 70 % of the descriptors and memoryLimit /
+                                          request_memory_max */
     mono_ns started;
     _Atomic bool draining;
 };
 
-/* The most memory one request can hold: what memoryLimit is divided by. */
-#define REQUEST_MEMORY_MAX (192u * 1024)
+/*
+ * The most memory one request can hold, and what memoryLimit is divided by: its head as it came and
+ * as it goes on, and one buffer each way.
+ */
+#define REQUEST_MEMORY_MAX (448u * 1024)
 
 /* |descriptors|: the soft limit in force; |memory_limit|: bytes. NULL: no memory. */
 struct process_state *process_state_create(uint32_t workers, uint64_t descriptors,

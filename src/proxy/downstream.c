@@ -266,8 +266,9 @@ void downstream_next(struct downstream *d, bool keep_alive)
         return;
     }
     enter(d, DOWNSTREAM_IDLE);
-    if (d->in.len > 0)
-        process(d, BYTES_NONE); /* pipelined, and its turn has come */
+    if (d->processing)
+        return;             /* the loop further up goes on */
+    process(d, BYTES_NONE); /* what is pipelined: its turn has come */
     downstream_pace(d);
 }
 
@@ -426,8 +427,12 @@ static void process(struct downstream *d, struct bytes data)
         kept = inbuf_append(&held, data, &d->worker->allocations);
         in = inbuf_bytes(&held);
     }
+    d->processing = true;
     if (kept)
         use(d, &in);
+    d->processing = false;
+    if (d->state == DOWNSTREAM_LINGER || d->state == DOWNSTREAM_DEAD)
+        in = BYTES_NONE;
     if (kept && held.len > 0) {
         inbuf_keep(&held, in);
         d->in = held;
@@ -438,6 +443,8 @@ static void process(struct downstream *d, struct bytes data)
     inbuf_release(&held);
     if (!kept)
         gone(d);
+    else if (d->client_ended && d->stream == NULL)
+        close_now(d);
 }
 
 /* --- what the link says --- */
@@ -462,7 +469,8 @@ static void on_ended(void *owner)
 
     d->client_ended = true;
     d->reading = false;
-    if (d->state == DOWNSTREAM_BUSY && stream_client_ended(d->stream))
+    /* With requests behind this one it has said all it wanted, and waits. */
+    if (d->state == DOWNSTREAM_BUSY && (d->in.len > 0 || stream_client_ended(d->stream)))
         return;
     gone(d);
 }

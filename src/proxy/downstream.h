@@ -45,6 +45,7 @@ struct downstream {
     enum downstream_state state;
     bool reading;
     bool client_ended; /* sent its FIN */
+    bool processing;   /* in the midst of what it received */
     bool write_failed; /* what is written goes nowhere */
     struct alarm alarm;
     struct inbuf in;

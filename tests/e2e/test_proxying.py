@@ -158,6 +158,18 @@ def test_pipelined_requests_are_answered_in_order():
             assert client.answer()[1].startswith(b"GET /%d " % i)
 
 
+def test_pipelined_requests_before_a_fin_are_all_answered():
+    with proxied(echo) as (proxy, _):
+        client = proxy.client()
+        client.send(b"".join(b"GET /%d HTTP/1.1\r\nHost: a\r\n\r\n" % i for i in range(5))
+                    + b"GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        client.finish()
+        for i in range(5):
+            assert client.answer()[1].startswith(b"GET /%d " % i)
+        assert client.answer()[1].startswith(b"GET /last ")
+        assert client.read_to_end() == b""
+
+
 def test_every_cut_of_a_request_gives_the_same():
     whole = (b"POST /cut HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
              b"3\r\nabc\r\n1;x=y\r\nd\r\n0\r\nX-T: 1\r\n\r\n")
