@@ -7,29 +7,21 @@
 
 #define RESUME_AFTER (100 * NS_PER_MS)
 
-static const char full_answer[] = "HTTP/1.1 503 Service Unavailable\r\n"
-                                  "content-type: text/plain; charset=UTF-8\r\n"
-                                  "content-length: 27\r\nconnection: close\r\n\r\n"
-                                  "too many admin connections\n";
-
-/* A link that there is no room for is told so, as far as it takes it without waiting. */
-static void turn_away(struct link *l)
-{
-    const struct bytes answer = BYTES(full_answer);
-
-    link_write(l, &answer, 1);
-    link_close(l);
-}
-
-/* When all are taken, one that only waits for its next request has to make room. */
+/*
+ * When all are taken, one that only waits for its next request has to make room; else the new one
+ * is told so, but there is no time for more than a few of these either.
+ */
 static void on_accepted(void *owner, struct link *l, const struct address *peer)
 {
     struct admin *a = owner;
+    bool taken = false;
     (void)peer;
 
-    if (a->conn_count >= ADMIN_CONNECTIONS_MAX && !conn_close_idle(a))
-        turn_away(l);
-    else if (!conn_open(a, l))
+    if (a->conn_count < ADMIN_CONNECTIONS_MAX || conn_close_idle(a))
+        taken = conn_open(a, l);
+    else if (a->refused_count < ADMIN_REFUSALS_MAX)
+        taken = conn_refuse(a, l);
+    if (!taken)
         link_close(l);
 }
 

@@ -16,6 +16,7 @@
 #include "io/log.h"
 
 #define ADMIN_CONNECTIONS_MAX 16
+#define ADMIN_REFUSALS_MAX    16 /* more that are just being told that there is no room */
 #define ADMIN_HEAD_MAX        (16u * 1024)
 #define ADMIN_BODY_MAX        (64u * 1024)   /* of a request: read and thrown away */
 #define ADMIN_REQUEST_TIMEOUT (5 * NS_PER_S) /* from the first byte of a request to its last */

@@ -35,11 +35,12 @@ struct conn {
     bool served; /* once, at least */
     mono_ns opened_at;
     char head_room[HEAD_ROOM];
-    struct text head; /* of the answer */
-    struct page page; /* its body */
-    size_t sent;      /* of both */
-    bool with_body;   /* false: HEAD */
-    bool last;        /* closes after this answer */
+    struct text head;  /* of the answer */
+    struct page page;  /* its body */
+    size_t sent;       /* of both */
+    bool with_body;    /* false: HEAD */
+    bool last;         /* closes after this answer */
+    uint32_t *counter; /* of the admin's: what it is one of */
     bool peer_ended;
 };
 
@@ -63,7 +64,7 @@ static void forget(struct conn *c)
     wheel_cancel(wheel_of(c), &c->deadline);
     wheel_cancel(wheel_of(c), &c->next_turn);
     list_remove(&c->in_admin);
-    c->admin->conn_count--;
+    (*c->counter)--;
     page_release(&c->page);
     memory_give(c->in);
     memory_give(c);
@@ -418,12 +419,12 @@ static const struct link_events events = {.opened = on_opened,
 
 /* --- life --- */
 
-bool conn_open(struct admin *a, struct link *l)
+static struct conn *conn_create(struct admin *a, struct link *l, uint32_t *counter)
 {
     struct conn *c = memory_take(sizeof(*c));
 
     if (c == NULL)
-        return false;
+        return NULL;
     c->admin = a;
     c->link = l;
     c->opened_at = control_now(a->setup.control);
@@ -431,10 +432,30 @@ bool conn_open(struct admin *a, struct link *l)
     timer_init(&c->next_turn, next_turn_due);
     page_init(&c->page, PAGE_LIMIT);
     list_push_back(&a->conns, &c->in_admin);
-    a->conn_count++;
+    c->counter = counter;
+    (*counter)++;
     link_own(l, &events, c);
+    return c;
+}
+
+bool conn_open(struct admin *a, struct link *l)
+{
+    struct conn *c = conn_create(a, l, &a->conn_count);
+
+    if (c == NULL)
+        return false;
     arm(c, ADMIN_REQUEST_TIMEOUT);
     read_more(c);
+    return true;
+}
+
+bool conn_refuse(struct admin *a, struct link *l)
+{
+    struct conn *c = conn_create(a, l, &a->refused_count);
+
+    if (c == NULL)
+        return false;
+    refuse(c, 503, "too many admin connections");
     return true;
 }
 

@@ -16,6 +16,7 @@ struct admin {
     struct timer resume; /* of accepting, after there were no descriptors */
     struct list conns;   /* oldest first */
     uint32_t conn_count;
+    uint32_t refused_count;   /* of further ones that are being told so */
     struct message_head head; /* of the request being answered; large, so one for all */
 };
 
@@ -23,6 +24,9 @@ struct conn;
 
 /* Takes the link. False: no memory, the link is still the caller's. */
 bool conn_open(struct admin *a, struct link *l);
+
+/* The same, but all it gets is a 503. */
+bool conn_refuse(struct admin *a, struct link *l);
 
 /* Closes a connection that waits for its next request. False: there is none. */
 bool conn_close_idle(struct admin *a);

@@ -225,6 +225,16 @@ static bool make_sources(struct access_log *l)
     return true;
 }
 
+static int open_first(struct access_log *l)
+{
+    int error = files_open(l->setup.files, l->setup.path, &l->file);
+
+    if (error != IO_OK)
+        log_event(l->setup.log, LOG_ERROR, "access_log.open_failed", "cannot open %s: %s",
+                  l->setup.path, io_error_text(error));
+    return error;
+}
+
 int access_log_create(const struct access_log_setup *setup, struct access_log **out)
 {
     struct access_log *l = memory_take(sizeof(*l));
@@ -235,7 +245,7 @@ int access_log_create(const struct access_log_setup *setup, struct access_log **
     l->setup = *setup;
     text_init(&l->batch, memory_take(BATCH_ROOM), BATCH_ROOM);
     if (l->batch.data != NULL && make_sources(l))
-        error = files_open(setup->files, setup->path, &l->file);
+        error = open_first(l);
     if (error != IO_OK) {
         access_log_free(l);
         return error;

@@ -308,13 +308,21 @@ static void there_are_at_most_sixteen_at_once(void **state)
 
     for (int i = 0; i < ADMIN_CONNECTIONS_MAX; i++) /* in the midst of a request */
         send_text(connect_client(), "GET /");
+    for (int i = 0; i < ADMIN_REFUSALS_MAX; i++) {
+        last = connect_client();
+        assert_int_equal(status_of(last->out), 503);
+        assert_true(last->shut && !last->closed); /* it is left time to read that */
+    }
     last = connect_client();
     assert_true(last->closed);
-    assert_int_equal(status_of(last->out), 503);
-    assert_int_equal(atoi(strstr(last->out, "content-length: ") + 16), strlen(body_of(last->out)));
+    assert_null(last->out);
     fail_link(&world.links[3]);
     last = connect_client();
     assert_false(last->closed);
+    send_text(last, "GET /");
+    assert_null(last->out);
+    turn_at(START_AT + ADMIN_LINGER + 10 * NS_PER_MS);
+    assert_int_equal(status_of(connect_client()->out), 503);
 }
 
 static void an_idle_connection_makes_room_for_a_new_one(void **state)
@@ -328,7 +336,7 @@ static void an_idle_connection_makes_room_for_a_new_one(void **state)
     fresh = connect_client();
     assert_false(fresh->closed);
     assert_true(world.links[5].closed);
-    assert_true(connect_client()->closed); /* the others have but just come */
+    assert_int_equal(status_of(connect_client()->out), 503); /* the others have but just come */
     world.now += NS_PER_S;
     assert_false(connect_client()->closed);
     assert_true(world.links[0].closed);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,6 +68,44 @@ static void only_what_goes_down_again_is_a_gauge(void **state)
     }
 }
 
+static const char *documentation(void)
+{
+    static char text[1 << 17];
+    FILE *f = fopen(TESTS_DIR "/../docs/metrics.md", "r");
+
+    assert_non_null(f);
+    text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+    fclose(f);
+    return text;
+}
+
+/* With its kind and in the same words as here. */
+static void every_metric_stands_in_the_documentation(void **state)
+{
+    const char *text = documentation();
+    (void)state;
+
+    for (size_t l = 0; l < LISTS; l++) {
+        for (unsigned i = 0; i < lists[l].count; i++) {
+            const struct metric_info *info = &lists[l].info[i];
+            const char *kind = info->kind == METRIC_COUNTER ? "counter" : "gauge";
+            const char *help = info->help + (strncmp(info->help, "firebreak: ", 11) == 0 ? 11 : 0);
+            char begin[200], end[300];
+            const char *row, *rest;
+
+            snprintf(begin, sizeof(begin), "\n| `%s` |", info->name);
+            snprintf(end, sizeof(end), " | %s | %s |\n", kind, help);
+            for (row = strstr(text, begin); row != NULL; row = strstr(row + 1, begin)) {
+                rest = strstr(row, end);
+                if (rest != NULL && rest < strchr(row + 1, '\n'))
+                    break;
+            }
+            if (row == NULL)
+                fail_msg("docs/metrics.md has no row %s ... %s", begin + 1, end);
+        }
+    }
+}
+
 static void a_status_is_counted_under_its_code(void **state)
 {
     struct status_cells s = {0};
@@ -122,6 +161,7 @@ int main(void)
         cmocka_unit_test(every_metric_has_a_name_of_its_own_and_a_help_text),
         cmocka_unit_test(names_stand_at_the_index_of_their_constant),
         cmocka_unit_test(only_what_goes_down_again_is_a_gauge),
+        cmocka_unit_test(every_metric_stands_in_the_documentation),
         cmocka_unit_test(a_status_is_counted_under_its_code),
         cmocka_unit_test(no_status_is_not_a_code),
         cmocka_unit_test(a_full_table_keeps_counting_the_codes_it_has),

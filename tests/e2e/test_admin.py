@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The admin pages of a running proxy: names and forms as Envoy's users know them."""
+
+import concurrent.futures
+import json
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+
+import pytest
+
+from rawpeers import (FIREBREAK, OK, PATIENCE, Peer, Proxy, Upstream, answers, config, parse_fields, proxied, status_of,
+                      wait_for)
+
+FAILED = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 3\r\n\r\nbad"
+
+# Complaints of promtool that stand for what Envoy's names are; nothing else may complain.
+ENVOY_COMPLAINTS = [
+    r"no help text",
+    r'counter metrics should have "_total" suffix',
+    r'non-counter metrics should not have "_total" suffix',
+    r'non-histogram and non-summary metrics should not have ".*" suffix',
+    r"metric names should not contain abbreviated units",
+    r"use base unit .* instead of .*",
+]
+
+
+def admin(proxy, data):
+    """Sends raw bytes to the admin server and returns all that comes until it closes."""
+    with socket.create_connection(("127.0.0.1", proxy.admin_port), timeout=PATIENCE) as s:
+        s.sendall(data)
+        s.shutdown(socket.SHUT_WR)
+        return Peer(s).read_to_end()
+
+
+def get(proxy, path):
+    answer = admin(proxy, b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % path.encode())
+    head, body = answer.split(b"\r\n\r\n", 1)
+    assert int(parse_fields(head)[b"content-length"]) == len(body)
+    return status_of(head), parse_fields(head), body.decode()
+
+
+def series(proxy, path="/stats/prometheus"):
+    """name{labels} to value."""
+    lines = get(proxy, path)[2].splitlines()
+    return {k: float(v) for k, v in (x.rsplit(" ", 1) for x in lines if not x.startswith("#"))}
+
+
+def test_counters_say_what_happened():
+    with proxied(answers(OK, OK, FAILED)) as (proxy, upstream):
+        client = proxy.client()
+        codes = [status_of(client.get("/x")[0]) for _ in range(3)]
+        client.close()
+        assert codes == [200, 200, 503]
+        wait_for(lambda: proxy.stat("http.web.downstream_cx_destroy") == 1 or
+                 any(k.endswith(".downstream_cx_destroy") and v == "1" for k, v in proxy.stats().items()),
+                 "the closed connection")
+        stats = proxy.stats()
+        cluster = next(k for k in stats if k.endswith(".upstream_rq_200")).rsplit(".", 1)[0]
+        listener = next(k for k in stats if k.endswith(".downstream_rq_2xx") and k.startswith("http.")).rsplit(".", 1)[0]
+        for name, value in {
+                f"{cluster}.upstream_rq_200": 2, f"{cluster}.upstream_rq_503": 1,
+                f"{cluster}.upstream_rq_2xx": 2, f"{cluster}.upstream_rq_5xx": 1,
+                f"{cluster}.upstream_rq_total": 3, f"{cluster}.upstream_rq_completed": 3,
+                f"{cluster}.upstream_rq_active": 0, f"{cluster}.upstream_cx_total": 1,
+                f"{cluster}.membership_total": 1, f"{cluster}.membership_healthy": 1,
+                f"{listener}.downstream_rq_total": 3, f"{listener}.downstream_rq_2xx": 2,
+                f"{listener}.downstream_rq_5xx": 1, f"{listener}.downstream_cx_total": 1,
+                f"{listener}.downstream_cx_active": 0,
+                f"listener.127.0.0.1_{proxy.port}.downstream_cx_total": 1,
+                "server.live": 1, "server.state": 0, "server.concurrency": 1}.items():
+            assert stats.get(name) == str(value), name
+        assert re.fullmatch(r"(P[\d.]+\(nan,[\d.]+\) ?){10}", stats[f"{cluster}.upstream_rq_time"])
+        assert int(stats["server.memory_allocated"]) > 0
+
+
+def test_the_three_forms_agree():
+    with proxied(answers(OK)) as (proxy, _):
+        proxy.client().get("/")
+        wait_for(lambda: any(k.endswith("upstream_rq_200") for k in proxy.stats()), "the request counted")
+        text = {k: v for k, v in proxy.stats().items() if ".upstream_rq" in k and "(" not in v and "No " not in v}
+        _, fields, body = get(proxy, "/stats?format=json")
+        assert fields[b"content-type"] == b"application/json"
+        entries = json.loads(body)["stats"]
+        as_json = {e["name"]: str(e["value"]) for e in entries if "name" in e}
+        assert {k: as_json[k] for k in text} == text
+        prometheus = series(proxy)
+        for name, value in text.items():
+            _, cluster, metric = name.split(".", 2)
+            found = re.fullmatch(r"upstream_rq_(\d)xx", metric)
+            code = re.fullmatch(r"upstream_rq_(\d{3})", metric)
+            if found:
+                key = f'envoy_cluster_upstream_rq_xx{{envoy_response_code_class="{found[1]}",envoy_cluster_name="{cluster}"}}'
+            elif code:
+                key = f'envoy_cluster_upstream_rq{{envoy_response_code="{code[1]}",envoy_cluster_name="{cluster}"}}'
+            else:
+                key = f'envoy_cluster_{metric}{{envoy_cluster_name="{cluster}"}}'
+            assert prometheus[key] == float(value), key
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_promtool_has_nothing_to_say_but_of_envoys_names():
+    with proxied(answers(OK, FAILED)) as (proxy, _):
+        client = proxy.client()
+        client.get("/")
+        client.get("/")
+        page = get(proxy, "/stats/prometheus")[2]
+    assert "\nfirebreak_endpoint_healthy{" in page and "\nfirebreak_worker_turns_total{" in page
+    result = subprocess.run(["promtool", "check", "metrics"], input=page, text=True, capture_output=True)
+    complaints = [x for x in (result.stdout + result.stderr).splitlines() if x.strip()]
+    assert result.returncode in (0, 3), complaints  # 3: lint complaints only
+    for line in complaints:
+        assert line.startswith("envoy_"), line
+        assert any(re.fullmatch(r"envoy_\w+:? " + c, line) for c in ENVOY_COMPLAINTS), line
+
+
+def test_ejection_is_seen_on_clusters_and_in_stats():
+    bad, good = Upstream(answers(FAILED)), [Upstream(answers(OK)) for _ in range(4)]
+    with Proxy(config=config([bad, *good], cluster="trafficPolicy:\n  outlierDetection:\n    consecutive5xxErrors: 3\n"
+                                                   "    interval: 30s\n    baseEjectionTime: 30s\n"
+                                                   "    maxEjectionPercent: 50")) as proxy:
+        client = proxy.client()
+        line = f"backend::{bad.address}::health_flags::/failed_outlier_check"
+
+        def ejected():
+            client.get("/")
+            return line in proxy.admin("/clusters").splitlines()
+
+        wait_for(ejected, "the ejection")
+        page = proxy.admin("/clusters").splitlines()
+        assert f"backend::{bad.address}::firebreak_last_trigger::consecutive_5xx" in page
+        assert f"backend::{bad.address}::firebreak_ejections::1" in page
+        assert f"backend::{good[0].address}::health_flags::healthy" in page
+        assert proxy.stat("cluster.backend.membership_healthy") == 4
+        assert proxy.stat("cluster.backend.outlier_detection.ejections_active") == 1
+        metrics = series(proxy)
+        assert metrics[f'firebreak_endpoint_healthy{{cluster="backend",endpoint="{bad.address}"}}'] == 0
+        status = json.loads(proxy.admin("/clusters?format=json"))["cluster_statuses"][0]
+        flags = {f"{h['address']['socket_address']['address']}:{h['address']['socket_address']['port_value']}":
+                 h["health_status"].get("failed_outlier_check", False) for h in status["host_statuses"]}
+        assert flags[bad.address] is True and sum(flags.values()) == 1
+    for u in [bad, *good]:
+        u.close()
+
+
+def test_small_pages():
+    with proxied(answers(OK)) as (proxy, _):
+        assert get(proxy, "/ready")[::2] == (200, "LIVE\n")
+        info = json.loads(get(proxy, "/server_info")[2])
+        assert info["state"] == "LIVE" and info["version"].startswith("firebreak/")
+        assert re.fullmatch(r"\d+s", info["uptime_current_epoch"])
+        assert f"::127.0.0.1:{proxy.port}\n" in get(proxy, "/listeners")[2]
+        status, _, body = get(proxy, "/nothing")
+        assert status == 404 and body.startswith("invalid path. admin commands are:\n")
+        assert get(proxy, "/stats?filter=(")[0] == 400
+        assert get(proxy, "/quitquitquit")[0] == 405
+
+
+@pytest.mark.parametrize("path", ["/drain_listeners", "/quitquitquit"])
+def test_post_ends_the_process(path):
+    with proxied(answers(OK)) as (proxy, _):
+        evil = admin(proxy, b"POST %s HTTP/1.1\r\nHost: rebound.example.test\r\n\r\n" % path.encode())
+        assert status_of(evil) == 403
+        assert get(proxy, "/ready")[0] == 200
+        answer = admin(proxy, b"POST %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % path.encode())
+        assert answer.startswith(b"HTTP/1.1 200 OK\r\n") and answer.endswith(b"\r\n\r\nOK\n")
+        assert proxy.process.wait(PATIENCE) == 0
+
+
+def test_drain_says_draining_while_a_request_is_under_way():
+    def hang(peer):
+        peer.read_head()
+        peer.read_head()  # until the proxy hangs up
+
+    with proxied(hang) as (proxy, _):
+        client = proxy.client()
+        client.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        wait_for(lambda: proxy.stat("firebreak.requests") == 1, "the request under way")
+        proxy.admin("/drain_listeners", "POST")
+        assert get(proxy, "/ready")[::2] == (503, "DRAINING\n")
+        assert proxy.stat("server.live") == 0
+        proxy.admin("/quitquitquit", "POST")
+        assert proxy.process.wait(PATIENCE) == 0
+
+
+def test_pipelined_and_kept_alive():
+    with proxied(answers(OK)) as (proxy, _):
+        answer = admin(proxy, b"GET /ready HTTP/1.1\r\nHost: a\r\n\r\n" * 20)
+        assert answer.count(b"HTTP/1.1 200 OK") == 20 and answer.count(b"\r\n\r\nLIVE\n") == 20
+        with socket.create_connection(("127.0.0.1", proxy.admin_port), timeout=PATIENCE) as s:
+            peer = Peer(s)
+            for _ in range(20):
+                assert peer.get("/ready")[1] == b"LIVE\n"
+
+
+def test_many_at_once_are_bounded_and_served():
+    with proxied(answers(OK)) as (proxy, _):
+        with concurrent.futures.ThreadPoolExecutor(12) as pool:
+            codes = list(pool.map(lambda _: get(proxy, "/stats/prometheus")[0], range(100)))
+        assert codes == [200] * 100
+        held = [socket.create_connection(("127.0.0.1", proxy.admin_port)) for _ in range(16)]
+        for s in held:
+            s.sendall(b"GET /")
+        wait_for(lambda: status_of(admin(proxy, b"GET /ready HTTP/1.1\r\nHost: a\r\n\r\n") or b"x 0 ") == 503,
+                 "a full house")
+        for s in held:
+            s.close()
+        wait_for(lambda: status_of(admin(proxy, b"GET /ready HTTP/1.1\r\nHost: a\r\n\r\n") or b"x 0 ") == 200,
+                 "room again")
+
+
+def test_a_page_of_thousands_of_hosts_read_slowly_or_not_at_all():
+    hosts = "\n".join(f"      - {{ address: 127.1.{i // 250}.{i % 250 + 1}:9 }}" for i in range(5000))
+    text = ("accessLog: { to: off }\nworkers: 1\nlisteners:\n  - name: web\n    listen: 127.0.0.1:0\n    routes:\n"
+            "      - match: { pathPrefix: / }\n        cluster: many\nclusters:\n  - name: many\n    endpoints:\n" + hosts)
+    with Proxy(config=text) as proxy:
+        gone = [socket.create_connection(("127.0.0.1", proxy.admin_port)) for _ in range(3)]
+        for s in gone:  # asks for all of it and leaves
+            s.sendall(b"GET /clusters HTTP/1.1\r\nHost: a\r\n\r\n")
+            s.recv(100)
+            s.close()
+        with socket.socket() as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            s.settimeout(PATIENCE)
+            s.connect(("127.0.0.1", proxy.admin_port))
+            s.sendall(b"GET /clusters HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            s.recv(1)
+            assert get(proxy, "/ready")[0] == 200  # the others need not wait for it
+            whole = Peer(s).read_to_end()
+        assert whole.count(b"::health_flags::healthy\n") == 5000
+        metrics = series(proxy, "/stats/prometheus?filter=endpoint")
+        assert sum(k.startswith("firebreak_endpoint_healthy{") for k in metrics) == 5000
+
+
+def test_an_admin_port_in_use_is_an_error_that_names_it():
+    upstream = Upstream(answers(OK))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = subprocess.run([FIREBREAK, "run", "--to", upstream.address, "--listen", "127.0.0.1:0",
+                                 "--admin", f"127.0.0.1:{port}"], capture_output=True, text=True, timeout=PATIENCE)
+    upstream.close()
+    assert result.returncode == 1
+    assert f"127.0.0.1:{port}" in result.stderr and "in use" in result.stderr
+
+
+def test_every_metric_is_in_the_documentation():
+    words = set(re.findall(r"[\w.<>]+", pathlib.Path(__file__).parents[2].joinpath("docs/metrics.md").read_text()))
+    words |= {w.rsplit(".", 1)[-1] for w in words}
+    with proxied(answers(OK)) as (proxy, _):
+        proxy.client().get("/")
+        wait_for(lambda: any(k.endswith("upstream_rq_200") for k in proxy.stats()), "the request counted")
+        names = list(proxy.stats())
+        families = re.findall(r"^# TYPE (firebreak_\w+)", get(proxy, "/stats/prometheus")[2], re.M)
+    assert len(names) > 100 and len(families) > 20
+    missing = [n for n in names if re.sub(r"_\d{3}$", "_<code>", n.rsplit(".", 1)[1]) not in words]
+    missing += [f for f in families if f not in words]
+    assert not missing
