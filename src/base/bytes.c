@@ -114,6 +114,24 @@ bool bytes_parse_u64(struct bytes b, uint64_t *value)
     return true;
 }
 
+size_t bytes_utf8(struct bytes b)
+{
+    uint8_t first = b.data[0];
+    size_t n = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+    uint8_t high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+
+    if (first > 0xf4 || n > b.len)
+        return 0;
+    for (size_t i = 1; i < n; i++) {
+        if (b.data[i] < low || b.data[i] > high)
+            return 0;
+        low = 0x80;
+        high = 0xbf;
+    }
+    return n;
+}
+
 uint64_t bytes_hash(struct bytes b)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);

@@ -80,6 +80,10 @@ bool bytes_next_element(struct bytes *rest, struct bytes *element);
 /* Decimal digits only, at least one, all of |b|; false where it is not that or overflows. */
 bool bytes_parse_u64(struct bytes b, uint64_t *value);
 
+/* Length of the UTF-8 character that |b| (not empty) begins with; 0 where it begins with none (RFC
+ * 3629). */
+size_t bytes_utf8(struct bytes b);
+
 /* FNV-1a, 64 bits: the same on every machine. */
 uint64_t bytes_hash(struct bytes b);
 

@@ -19,50 +19,6 @@ static enum string_byte kind_of(uint8_t c)
     return c < 0x20 || c == 0x7f ? CONTROL : PLAIN;
 }
 
-static bool is_tail(uint8_t c)
-{
-    return (c & 0xC0) == 0x80;
-}
-
-/* Smallest and largest second byte after |lead|: keeps out long forms, surrogates, past U+10FFFF.
- */
-static bool second_fits(uint8_t lead, uint8_t second)
-{
-    uint8_t low = 0x80, high = 0xBF;
-
-    if (lead == 0xE0)
-        low = 0xA0;
-    else if (lead == 0xED)
-        high = 0x9F;
-    else if (lead == 0xF0)
-        low = 0x90;
-    else if (lead == 0xF4)
-        high = 0x8F;
-    return second >= low && second <= high;
-}
-
-static size_t length_by_lead(uint8_t lead)
-{
-    if (lead >= 0xC2 && lead <= 0xDF)
-        return 2;
-    if (lead >= 0xE0 && lead <= 0xEF)
-        return 3;
-    return lead >= 0xF0 && lead <= 0xF4 ? 4 : 0;
-}
-
-/* Length of the UTF-8 character of two bytes or more at the start of |b|; 0: it is none. */
-static size_t character_length(struct bytes b)
-{
-    size_t len = length_by_lead(b.data[0]);
-
-    if (len == 0 || len > b.len || !second_fits(b.data[0], b.data[1]))
-        return 0;
-    for (size_t i = 2; i < len; i++)
-        if (!is_tail(b.data[i]))
-            return 0;
-    return len;
-}
-
 /* Length of the run at the start of |b| that is written as it is. */
 static size_t plain_length(struct bytes b)
 {
@@ -70,7 +26,7 @@ static size_t plain_length(struct bytes b)
 
     while (n < b.len) {
         enum string_byte kind = kind_of(b.data[n]);
-        size_t step = kind == HIGH ? character_length(bytes_skip(b, n)) : kind == PLAIN;
+        size_t step = kind == HIGH ? bytes_utf8(bytes_skip(b, n)) : kind == PLAIN;
 
         if (step == 0)
             break;

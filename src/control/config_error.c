@@ -110,13 +110,17 @@ static size_t offset_of(struct bytes b, uint32_t n)
     return i;
 }
 
-/* Tabs as blanks, so that the caret stands right; what a terminal would obey as '?'. */
+/* Tabs as blanks, so that the caret stands right; what a terminal would obey, or no text, as '?'.
+ */
 static void make_printable(uint8_t *data, size_t len)
 {
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0, step; i < len; i += step) {
+        size_t character = bytes_utf8(bytes_from(data + i, len - i));
+
+        step = character == 0 ? 1 : character;
         if (data[i] == '\t')
             data[i] = ' ';
-        else if (data[i] < 0x20 || data[i] == 0x7f)
+        else if (character == 0 || data[i] < 0x20 || data[i] == 0x7f)
             data[i] = '?';
     }
 }

@@ -20,23 +20,14 @@ struct builder {
 /* Bytes of the valid UTF-8 character at |b|, 0 where it is none or one that YAML does not allow. */
 static size_t character_at(struct bytes b)
 {
-    static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t len = bytes_utf8(b);
     uint8_t c = b.data[0];
-    size_t len = c < 0x80 ? 1 : c >= 0xf0 && c < 0xf8 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 0;
-    uint32_t value = len == 1 ? c : len == 2 ? c & 0x1f : len == 3 ? c & 0x0f : c & 0x07;
 
-    if (c >= 0xf8 || len == 0 || len > b.len)
+    if (len == 1 && (c == 0x7f || (c < 0x20 && c != '\t' && c != '\n' && c != '\r')))
         return 0;
-    for (size_t i = 1; i < len; i++) {
-        if ((b.data[i] & 0xc0) != 0x80)
-            return 0;
-        value = value << 6 | (b.data[i] & 0x3f);
-    }
-    if (value < least[len] || value > 0x10ffff || (value >= 0xd800 && value <= 0xdfff) ||
-        value == 0xfffe || value == 0xffff)
+    if (len == 2 && c == 0xc2 && b.data[1] < 0xa0 && b.data[1] != 0x85) /* C1 but for NEL */
         return 0;
-    if ((value < 0x20 && value != '\t' && value != '\n' && value != '\r') ||
-        (value >= 0x7f && value < 0xa0 && value != 0x85))
+    if (len == 3 && c == 0xef && b.data[1] == 0xbf && b.data[2] >= 0xbe) /* U+FFFE, U+FFFF */
         return 0;
     return len;
 }

@@ -29,25 +29,6 @@ struct os_log {
 
 /* ------------------------------------------------------------------------------- escaping */
 
-/* Length of the UTF-8 character |b| begins with; 0 where it begins with none (RFC 3629). */
-static size_t utf8_length(struct bytes b)
-{
-    uint8_t first = b.data[0];
-    size_t n = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-    uint8_t high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-
-    if (first > 0xf4 || n > b.len)
-        return 0;
-    for (size_t i = 1; i < n; i++) {
-        if (b.data[i] < low || b.data[i] > high)
-            return 0;
-        low = 0x80;
-        high = 0xbf;
-    }
-    return n;
-}
-
 /* U+0080 to U+009F steer some terminals as the C0 controls do. */
 static bool is_control(struct bytes character)
 {
@@ -95,7 +76,7 @@ static void put_character(struct text *t, enum os_log_format format, struct byte
 static bool put_escaped(struct text *t, enum os_log_format format, struct bytes b)
 {
     while (b.len > 0) {
-        size_t length = utf8_length(b);
+        size_t length = bytes_utf8(b);
         size_t step = length == 0 ? 1 : length;
 
         if (t->room - t->len < LINE_TAIL)
