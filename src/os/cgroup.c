@@ -132,3 +132,11 @@ void os_cgroup_read(const char *self, const char *mount, struct os_cgroup_limits
     for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
         read_line(line, mount, out);
 }
+
+unsigned os_cgroup_cpus(const struct os_cgroup_limits *limits, unsigned allowed)
+{
+    uint64_t quota = limits->cpu_permille / 1000 + (limits->cpu_permille % 1000 != 0);
+    uint64_t cpus = quota < allowed ? quota : allowed;
+
+    return cpus == 0 ? 1 : (unsigned)cpus;
+}

@@ -16,4 +16,7 @@ struct os_cgroup_limits {
  */
 void os_cgroup_read(const char *self, const char *mount, struct os_cgroup_limits *out);
 
+/* Whole CPUs: the quota rounded up, no more than |allowed|, at least 1. */
+unsigned os_cgroup_cpus(const struct os_cgroup_limits *limits, unsigned allowed);
+
 #endif

@@ -57,12 +57,9 @@ static unsigned allowed_cpus(void)
 unsigned os_process_cpus(void)
 {
     struct os_cgroup_limits limits;
-    uint64_t cpus = allowed_cpus();
 
     os_cgroup_read(SELF, MOUNT, &limits);
-    if (limits.cpu_permille <= (cpus - 1) * 1000)
-        cpus = (limits.cpu_permille + 999) / 1000;
-    return cpus == 0 ? 1 : (unsigned)cpus;
+    return os_cgroup_cpus(&limits, allowed_cpus());
 }
 
 uint64_t os_process_memory(void)

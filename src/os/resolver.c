@@ -47,7 +47,6 @@ struct os_resolver {
     struct poller *poller;
     ares_channel channel;
     bool has_channel;
-    bool closing;
     int timer_fd;
     struct os_watch *timer;
     struct list sockets;
@@ -243,10 +242,7 @@ static void looked_up(void *owner, int status, int timeouts, struct ares_addrinf
     (void)timeouts;
 
     l->resolver->under_way--;
-    if (l->resolver->closing)
-        lookup_free(l);
-    else
-        put_answer(l, status == ARES_SUCCESS ? take_nodes(l, info) : error_of(status));
+    put_answer(l, status == ARES_SUCCESS ? take_nodes(l, info) : error_of(status));
     ares_freeaddrinfo(info);
 }
 
@@ -390,9 +386,8 @@ void os_resolver_free(struct resolver *base)
     if (base == NULL)
         return;
     r = CONTAINER_OF(base, struct os_resolver, base);
-    r->closing = true;
     if (r->has_channel) {
-        ares_destroy(r->channel);
+        ares_destroy(r->channel); /* moves what is under way to |answered| */
         ares_library_cleanup();
     }
     while (!list_empty(&r->sockets))

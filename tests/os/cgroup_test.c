@@ -146,10 +146,27 @@ static void nothing_to_read_is_no_limit(void **state)
     assert_true(got.cpu_permille == NONE && got.memory == NONE);
 }
 
+static void a_part_of_a_cpu_counts_as_one(void **state)
+{
+    const struct {
+        uint64_t permille;
+        unsigned allowed, cpus;
+    } rows[] = {{NONE, 8, 8}, {100, 8, 1}, {1000, 8, 1},  {1001, 8, 2}, {7999, 8, 8},
+                {9000, 8, 8}, {0, 8, 1},   {2500, 64, 3}, {2500, 2, 2}, {500, 1, 1}};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct os_cgroup_limits limits = {.cpu_permille = rows[i].permille, .memory = NONE};
+
+        assert_int_equal(os_cgroup_cpus(&limits, rows[i].allowed), rows[i].cpus);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_tightest_limit_on_the_way_up_counts),
+        cmocka_unit_test(a_part_of_a_cpu_counts_as_one),
         cmocka_unit_test(nothing_to_read_is_no_limit),
     };
 
