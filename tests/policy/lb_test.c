@@ -2,6 +2,7 @@
 /* The balancers: only healthy hosts, fairly, at the same cost whatever their number. */
 #include "policy/lb.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -438,6 +439,69 @@ static void only_healthy_hosts_are_picked_and_one_is_while_there_is_one(void **s
     }
 }
 
+#define THREADS 3
+
+/* Workers pick while the control thread ejects one host after another, never to return. */
+struct crowd {
+    struct host_set set;
+    struct host hosts[100];
+    pthread_barrier_t start;
+    _Atomic uint32_t gone; /* hosts 0 .. gone - 1 are out */
+    _Atomic uint32_t wrong;
+    enum lb_kind kind;
+};
+
+static void *pick_all_the_time(void *argument)
+{
+    struct crowd *c = argument;
+    uint32_t room[100], gone = 0;
+    struct rng rng;
+    struct lb lb;
+
+    rng_init(&rng, 5);
+    lb_init(&lb, c->kind, room);
+    pthread_barrier_wait(&c->start);
+    while (gone < 99) {
+        uint32_t host;
+
+        gone = atomic_load(&c->gone);
+        host = lb_pick(&lb, &c->set, NULL, &rng);
+        if (host < gone || host >= 100)
+            atomic_fetch_add(&c->wrong, 1);
+        atomic_fetch_add_explicit(&c->hosts[host % 100].in_flight, 1, memory_order_relaxed);
+    }
+    return NULL;
+}
+
+static void an_ejection_shows_at_the_next_pick_of_every_worker(void **state)
+{
+    static struct crowd c;
+    pthread_t threads[THREADS];
+    (void)state;
+
+    for (uint32_t kind = 0; kind < LB_KIND_COUNT; kind++) {
+        c.kind = (enum lb_kind)kind;
+        c.set = (struct host_set){.at = c.hosts, .count = 100};
+        atomic_store(&c.gone, 0);
+        for (uint32_t i = 0; i < 100; i++)
+            c.hosts[i] = (struct host){.health = HOST_HEALTHY};
+        pthread_barrier_init(&c.start, NULL, THREADS + 1);
+        for (uint32_t i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, pick_all_the_time, &c), 0);
+        pthread_barrier_wait(&c.start);
+        for (uint32_t i = 0; i < 99; i++) {
+            host_set_health(&c.set, i, HOST_EJECTED);
+            atomic_store(&c.gone, i + 1);
+            for (uint32_t seen = 0; seen < 20000 && atomic_load(&c.wrong) == 0; seen++)
+                ; /* some picks in between; that there are is not needed for the law */
+        }
+        for (uint32_t i = 0; i < THREADS; i++)
+            pthread_join(threads[i], NULL);
+        pthread_barrier_destroy(&c.start);
+        assert_int_equal(c.wrong, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -454,6 +518,7 @@ int main(void)
         cmocka_unit_test(p2c_never_takes_the_most_loaded_of_many),
         cmocka_unit_test(p2c_keeps_the_load_even),
         cmocka_unit_test(an_ejection_shows_at_the_very_next_pick),
+        cmocka_unit_test(an_ejection_shows_at_the_next_pick_of_every_worker),
         cmocka_unit_test(a_host_already_tried_is_avoided_while_there_is_another),
         cmocka_unit_test(a_tried_host_that_is_out_keeps_no_other_away),
         cmocka_unit_test(a_failover_chain_goes_over_every_host_once),

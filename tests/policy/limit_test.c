@@ -65,7 +65,7 @@ static void a_smaller_limit_refuses_until_enough_is_given_back(void **state)
 }
 
 #define THREADS 4
-#define OPS     100000
+#define OPS     500000 /* long enough that the threads do meet */
 #define MOST    3
 
 struct crowd {
