@@ -65,7 +65,8 @@ static void a_smaller_limit_refuses_until_enough_is_given_back(void **state)
 }
 
 #define THREADS 4
-#define OPS     500000 /* long enough that the threads do meet */
+#define OPS     100000
+#define TAKES   2000000 /* long enough that the threads meet even on a busy machine */
 #define MOST    3
 
 struct crowd {
@@ -119,8 +120,8 @@ static void *take_only(void *argument)
     uint64_t granted = 0;
 
     pthread_barrier_wait(&c->start);
-    for (uint32_t i = 0; i < OPS; i++)
-        granted += limit_take(&c->limit, THREADS * OPS / 2);
+    for (uint32_t i = 0; i < TAKES; i++)
+        granted += limit_take(&c->limit, THREADS * TAKES / 2);
     atomic_fetch_add(&c->granted, granted);
     return NULL;
 }
@@ -131,8 +132,8 @@ static void *take_what_there_is_room_for(void *argument)
     uint64_t granted = 0;
 
     pthread_barrier_wait(&c->start);
-    for (uint32_t i = 0; i < OPS; i++)
-        granted += limit_take(&c->limit, THREADS * OPS);
+    for (uint32_t i = 0; i < TAKES; i++)
+        granted += limit_take(&c->limit, THREADS * TAKES);
     atomic_fetch_add(&c->granted, granted);
     return NULL;
 }
@@ -151,7 +152,8 @@ static void never_refuses_while_there_is_room(void **state)
     for (uint32_t i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     pthread_barrier_destroy(&c.start);
-    assert_int_equal(c.granted, THREADS * OPS);
+    assert_int_equal(c.granted, THREADS * TAKES);
+    assert_int_equal(limit_used(&c.limit), THREADS * TAKES);
 }
 
 /* Nobody gives back: so exactly the most is granted, neither more nor fewer. */
@@ -168,8 +170,8 @@ static void grants_exactly_the_most_under_four_threads(void **state)
     for (uint32_t i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     pthread_barrier_destroy(&c.start);
-    assert_int_equal(c.granted, THREADS * OPS / 2);
-    assert_int_equal(limit_used(&c.limit), THREADS * OPS / 2);
+    assert_int_equal(c.granted, THREADS * TAKES / 2);
+    assert_int_equal(limit_used(&c.limit), THREADS * TAKES / 2);
 }
 
 int main(void)
