@@ -187,6 +187,12 @@ static bool start_control(struct rig *r)
     return true;
 }
 
+/* Half of what the proxy grants: the rest may go on the way. */
+static span_ns patience(const struct route *route)
+{
+    return (route->timeout < route->per_try_timeout ? route->timeout : route->per_try_timeout) / 2;
+}
+
 static bool start_servers(struct rig *r)
 {
     for (uint32_t i = 0; i < r->settings.hosts; i++) {
@@ -196,7 +202,7 @@ static bool start_servers(struct rig *r)
         if (!server_init(&r->servers[i], &r->server_loop, &r->ledger, i, &a) ||
             !server_listen(&r->servers[i]))
             return false;
-        r->servers[i].patience = r->settings.route.timeout;
+        r->servers[i].patience = patience(&r->settings.route);
     }
     return true;
 }

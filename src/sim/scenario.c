@@ -148,6 +148,8 @@ static void report(const struct scenario *s, struct scenario_result *out)
     memcpy(out->failure, r->world.failure, sizeof(out->failure));
     memcpy(out->outcomes, l->outcomes, sizeof(out->outcomes));
     memcpy(out->statuses, l->statuses, sizeof(out->statuses));
+    for (unsigned i = 0; i < SCENARIO_LOG_LINES; i++)
+        memcpy(out->log[i], sim_log_line(&r->log, i), strlen(sim_log_line(&r->log, i)) + 1);
 }
 
 /* Each request gets its time, then nothing may be left. */

@@ -12,6 +12,8 @@
 #include "sim/laws.h"
 #include "sim/rig.h"
 
+#define SCENARIO_LOG_LINES 8
+
 /* What a test plants to see a law catch it. */
 struct scenario_plant {
     bool lifted_cap; /* the proxy is given a cap of 100 %, the laws still know the right one */
@@ -44,6 +46,7 @@ struct scenario_result {
     uint64_t events; /* of the world */
     uint64_t checks; /* of the laws */
     uint64_t bad_days;
+    char log[SCENARIO_LOG_LINES][SIM_LOG_LINE]; /* the proxy's last, the newest first */
 };
 
 /* Ten hosts, one to four workers, and paths and habits that the seed chooses. */
