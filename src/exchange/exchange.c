@@ -378,11 +378,24 @@ static bool sent_and_silent(const struct exchange *x)
     return x->state == EXCHANGE_SENT && exchange_request_complete(x);
 }
 
+/*
+ * Was at least half of the time the host's? The rest went by while the request waited here for a
+ * connection: a deadline that we had spent is nothing against the host (law 2).
+ */
+static bool had_its_share(struct exchange *x, mono_ns now)
+{
+    mono_ns since = present(x)->connected_at;
+
+    if (since < x->complete_at)
+        since = x->complete_at;
+    return now < x->deadline || mono_since(since, now) >= x->route->timeout / 2;
+}
+
 /* Ends whatever attempt there is. It is evidence only where the whole request lay with the host. */
 static void time_out_attempt(struct exchange *x, enum reason reason, mono_ns now,
                              struct actions *out)
 {
-    bool evidence = sent_and_silent(x) && reasons[reason].status == 504;
+    bool timed_out = sent_and_silent(x) && reasons[reason].status == 504;
 
     if (!attempt_open(x))
         return;
@@ -391,12 +404,13 @@ static void time_out_attempt(struct exchange *x, enum reason reason, mono_ns now
     else
         cluster_rt_count(x->cluster, CLUSTER_upstream_rq_tx_reset, 1);
     act_simple(out, ACTION_ABANDON);
-    if (evidence) {
-        learn(x, OUTLIER_TIMED_OUT, 0, now, out);
-        count_error(x);
+    if (timed_out) {
         endpoint_rt_count(x->cluster, present(x)->host, ENDPOINT_rq_timeout);
+        count_error(x);
     }
-    attempt_end(x, evidence ? ATTEMPT_TIMED_OUT : ATTEMPT_CANCELLED, reasons[reason].flag, now);
+    if (timed_out && had_its_share(x, now))
+        learn(x, OUTLIER_TIMED_OUT, 0, now, out);
+    attempt_end(x, timed_out ? ATTEMPT_TIMED_OUT : ATTEMPT_CANCELLED, reasons[reason].flag, now);
 }
 
 static mono_ns idle_deadline(const struct exchange *x)
