@@ -2,6 +2,8 @@
 /* What Connection, Content-Length, Transfer-Encoding and Host say. */
 #include "codec/http1_head.h"
 
+#include "base/address.h"
+
 /* More than anybody needs; bounds the work of comparing them with every field. */
 #define NOMINATIONS_MAX 32
 
@@ -225,18 +227,12 @@ static bool is_registered_name(struct bytes name)
     return name.len > 0;
 }
 
-/* The inside of "[...]": what an IPv6 address is written with (no zone, no later version). */
+/* The inside of "[...]": an IPv6 address (no zone, no later version). */
 static bool is_ip_literal(struct bytes inside)
 {
-    bool colon = false;
+    struct address address;
 
-    for (size_t i = 0; i < inside.len; i++) {
-        if (inside.data[i] == ':')
-            colon = true;
-        else if (inside.data[i] != '.' && !byte_is(inside.data[i], BYTE_HEX))
-            return false;
-    }
-    return colon && inside.len <= 45;
+    return address_parse_ip(inside, &address) && address.kind == ADDRESS_IPV6;
 }
 
 static bool is_host_part(struct bytes host)

@@ -3,6 +3,7 @@
 strict as ours forwards them. Written from the RFC with regular expressions, not from the C code."""
 
 import dataclasses
+import ipaddress
 import re
 
 TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
@@ -12,7 +13,7 @@ QUOTED = rb'"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"
 EXTENSION = rb"(?:[ \t]*;[ \t]*" + TOKEN + rb"(?:[ \t]*=[ \t]*(?:" + TOKEN + rb"|" + QUOTED + rb"))?)"
 CHUNK_LINE = re.compile(rb"([0-9A-Fa-f]{1,16})" + EXTENSION + rb"*\r\n")
 REG_NAME = rb"(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})+"
-HOST = re.compile(rb"(?:\[[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*\]|" + REG_NAME + rb")(?::([0-9]{0,5}))?")
+HOST = re.compile(rb"(?:\[([0-9A-Fa-f:.]+)\]|" + REG_NAME + rb")(?::([0-9]{0,5}))?")
 ABSOLUTE = re.compile(rb"https?://([^/?]*)([^?]*)(\?.*)?", re.IGNORECASE)
 
 HOP_BY_HOP = {b"connection", b"keep-alive", b"proxy-connection", b"te", b"transfer-encoding", b"upgrade",
@@ -56,7 +57,12 @@ def elements(values):
 
 def is_host(text):
     match = HOST.fullmatch(text)
-    return bool(match) and int(match[1] or 0) <= 65535
+    if not match or int(match[2] or 0) > 65535:
+        return False
+    try:
+        return match[1] is None or bool(ipaddress.IPv6Address(match[1].decode()))
+    except ValueError:
+        return False
 
 
 def normalized(path):
