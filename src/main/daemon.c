@@ -183,19 +183,22 @@ static int open_state(struct daemon *d)
 static int open_access_log(struct daemon *d)
 {
     const struct access_log_config *c = &d->snapshot->access_log;
+    bool to_stdout = bytes_equal(c->to, BYTES("stdout"));
     struct access_log_setup setup = {
         .files = d->setup->files,
         .format = c->format,
         .workers = d->worker_count,
         .log = d->setup->log,
     };
+    int error = IO_NO_MEMORY;
 
     if (c->to.len == 0 || bytes_equal(c->to, BYTES("off")))
-        return IO_OK;
-    setup.path = bytes_equal(c->to, BYTES("stdout")) ? "-" : arena_text(&d->snapshot->arena, c->to);
-    if (setup.path == NULL)
-        return IO_NO_MEMORY;
-    return access_log_create(&setup, &d->access_log);
+        return COMMAND_OK;
+    setup.path = to_stdout ? "-" : arena_text(&d->snapshot->arena, c->to);
+    if (setup.path != NULL)
+        error = access_log_create(&setup, &d->access_log);
+    return error == IO_OK ? COMMAND_OK
+                          : fail(d, setup.path == NULL ? "accessLog" : setup.path, error);
 }
 
 static int open_control(struct daemon *d)
@@ -347,9 +350,8 @@ static int open_all(struct daemon *d)
         error = open_control(d);
     if (error != IO_OK)
         return fail(d, "start", error);
-    error = open_access_log(d);
-    if (error != IO_OK)
-        return fail(d, "accessLog", error);
+    if (open_access_log(d) != COMMAND_OK)
+        return COMMAND_FAILED;
     for (uint32_t i = 0; i < d->worker_count; i++)
         if (open_worker(d, i) != COMMAND_OK)
             return COMMAND_FAILED;
