@@ -41,7 +41,6 @@ struct conn {
     bool with_body;    /* false: HEAD */
     bool last;         /* closes after this answer */
     uint32_t *counter; /* of the admin's: what it is one of */
-    bool peer_ended;
 };
 
 static const struct http1_limits limits = {.head_bytes = ADMIN_HEAD_MAX, .fields = 100};
@@ -147,13 +146,9 @@ static void read_no_more(struct conn *c)
     c->reading = false;
 }
 
-/* The last answer is out. A peer that has closed, or is to, needs no more of our time. */
+/* The last answer is out. */
 static void linger(struct conn *c)
 {
-    if (c->peer_ended) {
-        close_now(c);
-        return;
-    }
     c->state = CONN_LINGER;
     link_shut(c->link);
     arm(c, ADMIN_LINGER);
@@ -163,11 +158,8 @@ static void linger(struct conn *c)
 /* What is here already is looked at in the next turn, and nothing is read before. */
 static void go_on(struct conn *c)
 {
-    if (c->in_len == 0 && c->peer_ended) {
-        close_now(c);
-        return;
-    }
     if (c->in_len > 0) {
+        read_no_more(c);
         arm(c, ADMIN_REQUEST_TIMEOUT);
         wheel_arm(wheel_of(c), &c->next_turn, control_now(c->admin->setup.control));
         return;
@@ -273,14 +265,6 @@ static void answer(struct conn *c, size_t used)
 
 /* --- one step --- */
 
-static void want_more(struct conn *c)
-{
-    if (c->peer_ended)
-        close_now(c);
-    else
-        read_more(c);
-}
-
 static void read_request(struct conn *c)
 {
     struct http1_fault fault;
@@ -295,7 +279,7 @@ static void read_request(struct conn *c)
         refuse(c, fault.status, fault.why);
         return;
     case HTTP1_MORE:
-        want_more(c);
+        read_more(c);
         return;
     }
 }
@@ -315,7 +299,7 @@ static void read_body(struct conn *c)
     if (result == HTTP1_BAD || c->body_seen > ADMIN_BODY_MAX) {
         linger(c);
     } else if (!http1_body_done(&c->body)) {
-        want_more(c);
+        read_more(c);
     } else {
         c->state = CONN_REQUEST;
         go_on(c);
@@ -386,15 +370,10 @@ static void on_received(void *owner, struct bytes data)
         abort_now(c);
 }
 
+/* Told only while more is read: what is here, if anything, is no whole request. */
 static void on_ended(void *owner)
 {
-    struct conn *c = owner;
-
-    c->peer_ended = true;
-    if (c->state == CONN_LINGER || (c->in_len == 0 && c->state != CONN_ANSWER))
-        close_now(c);
-    else
-        step(c);
+    close_now(owner);
 }
 
 static void on_writable(void *owner)

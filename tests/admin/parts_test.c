@@ -95,6 +95,7 @@ static const char *const explosive[] = {
     "a{1,30000}",
     "a{99999999999999999999}",
     "((a{9,99}b){9,99}c){2}",
+    "(abcdefghijklmnopqrstuvwxyz|abcdefghijklmnopqrstuvwxyz0|abcdefghijklmnopqrstuvwxyz1){1,100}",
     "(((((((((((((x{2}){2}){2}){2}){2}){2}){2}){2}){2}){2}){2}){2}){2}",
 };
 

@@ -144,6 +144,44 @@ static void a_client_that_half_closes_gets_its_answer(void **state)
     assert_string_equal(l->out + l->out_len - 5, "LIVE\n");
 }
 
+/* The next request came with the end of the body: it waits for its turn, and nothing else is read.
+ */
+static void what_follows_a_body_is_not_lost_by_a_half_close(void **state)
+{
+    struct fake_link *l = connect_client();
+    (void)state;
+
+    send_text(l, "POST /ready HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3\r\n\r\n");
+    send_text(l, "abc" READY READY READY);
+    while (!l->reading)
+        turn(NULL);
+    assert_int_equal(answers_in(l->out), 4);
+    end(l);
+    assert_true(l->closed);
+}
+
+static void do_receive_then_end(struct world *w)
+{
+    do_receive(w);
+    if (w->at_link->reading)
+        do_end(w);
+}
+
+static void a_body_a_request_and_the_end_in_one_turn_are_answered(void **state)
+{
+    struct fake_link *l = connect_client();
+    (void)state;
+
+    send_text(l, "POST /ready HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3\r\n\r\n");
+    world.at_link = l;
+    world.at_data = BYTES("abc" READY);
+    turn(do_receive_then_end);
+    while (!l->reading)
+        turn(NULL);
+    assert_int_equal(answers_in(l->out), 2);
+    end(l);
+}
+
 static void half_a_request_and_then_the_end_is_dropped(void **state)
 {
     struct fake_link *l = connect_client();
@@ -494,6 +532,8 @@ int main(void)
         T(http_1_0_and_connection_close_end_the_connection),
         T(a_client_that_never_closes_is_left),
         T(a_client_that_half_closes_gets_its_answer),
+        T(what_follows_a_body_is_not_lost_by_a_half_close),
+        T(a_body_a_request_and_the_end_in_one_turn_are_answered),
         T(half_a_request_and_then_the_end_is_dropped),
         T(what_is_no_http_is_refused),
         T(a_head_over_the_limit_is_refused),

@@ -173,6 +173,10 @@ static void breakers_open_at_their_limits(void **state)
     limit_take(&c->pending, 10);
     body = body_of(get("/stats?filter=pending"));
     assert_line(body, "cluster.shop_web.circuit_breakers.default.rq_pending_open: 1");
+    for (int i = 0; i < 50; i++) /* the limit was lowered meanwhile */
+        limit_take(&c->connections, 200);
+    assert_line(body_of(get("/stats?filter=shop_web.circuit")),
+                "cluster.shop_web.circuit_breakers.default.remaining_cx: 0");
     assert_line(body, "cluster.b.circuit_breakers.default.rq_pending_open: 1"); /* a limit of 0 */
 }
 
@@ -252,6 +256,7 @@ static void prometheus_names_and_labels_are_envoys(void **state)
         "firebreak_worker_records_dropped_total{worker=\"1\"} 11",
         "firebreak_access_log_lines_total{} 12",
         "firebreak_endpoint_rq_error_total{cluster=\"shop:web\",endpoint=\"10.0.0.2:8080\"} 21",
+        "firebreak_endpoint_cx_total{cluster=\"shop:web\",endpoint=\"10.0.0.1:8080\"} 0",
         "firebreak_endpoint_healthy{cluster=\"b\",endpoint=\"10.0.0.9:9\"} 1",
         "firebreak_build_info{version=\"" FIREBREAK_VERSION "\"} 1",
     };
@@ -314,7 +319,10 @@ static void prometheus_histograms_have_envoys_buckets(void **state)
     histogram_record(&cells(1, 0)->rq_time, 125);
     histogram_record(&cells(1, 1)->rq_time, 3000);
     histogram_record(&cells(1, 0)->rq_time, 74000);
-    histogram_record(&cells(1, 1)->rq_time, UINT64_C(4003000000) - 0);
+    histogram_record(&cells(1, 1)->rq_time, UINT64_C(4003000000));
+    histogram_record(&cells(1, 1)->connect_ms, 5000);
+    assert_line(body_of(get("/stats/prometheus")),
+                "envoy_cluster_upstream_cx_connect_ms_sum{envoy_cluster_name=\"b\"} 5");
     assert_string_equal(
         body_of(get("/stats/prometheus?filter=%5Ecluster%5C.b%5C.upstream_rq_time$")), want);
 }
@@ -351,9 +359,14 @@ static void names_cannot_break_the_page(void **state)
     memset(longest, '"', sizeof(longest));
     c->stat_name = c->name = bytes_from(longest, sizeof(longest));
     body = body_of(get("/stats/prometheus?filter=%22"));
-    for (const char *line = body; *line != '\0'; line = strchr(line, '\n') + 1)
-        assert_true(strncmp(line, "# ", 2) == 0 ||
-                    strcspn(line, " ") < strcspn(line, "\n")); /* a series and its value */
+    for (const char *line = body; *line != '\0'; line = strchr(line, '\n') + 1) {
+        const char *close = strstr(line, "} ");
+
+        if (strncmp(line, "# ", 2) == 0)
+            continue;
+        assert_true(close != NULL && close < strchr(line, '\n'));
+        assert_true(close[-1] == '{' || (close[-1] == '"' && close[-2] != '\\'));
+    }
     page = json_loads(body_of(get("/stats?format=json")), 0, NULL);
     assert_non_null(page);
     json_decref(page);
