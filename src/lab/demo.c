@@ -207,10 +207,11 @@ static bool break_one(struct demo *d)
 
     rng_init(&rng, d->options.seed);
     bad = rng_below(&rng, DEMO_PEERS);
-    printf("Ten servers (%s); %s is bad: " BAD_DELAY
-           " late, and half of its answers are " BAD_STATUS ".\n"
-           "%.0f requests a second, Poisson arrivals, in turn to each server, no retries.\n\n",
-           SERVICE, address_words(&d->server[bad], room, sizeof(room)), d->options.rate);
+    printf("Ten servers take " SERVICE " each. %s is bad:\n"
+           "it is " BAD_DELAY " late, and half of its answers are " BAD_STATUS ".\n"
+           "%.0f requests a second (Poisson), to each server in turn, no retries.\n\n",
+           address_words(&d->server[bad], room, sizeof(room)), d->options.rate);
+    fflush(stdout);
     return set_fault(d, bad,
                      "\"fault\": \"status\", \"value\": " BAD_STATUS
                      ", \"probability\": " BAD_SHARE) &&
@@ -318,7 +319,7 @@ static void poll_admin(struct demo *d, struct demo_half *half, span_ns elapsed)
 
     if (status == 200)
         demo_half_see(half, states, peers_read(buffer_bytes(&page), CLUSTER, states, DEMO_PEERS),
-                      elapsed);
+                      elapsed, d->loop.now);
     buffer_release(&page);
 }
 

@@ -39,26 +39,28 @@ void demo_half_learn(struct demo_half *h, const struct shot *s, const char *peer
     struct demo_peer *p = find(h, peer);
 
     learn(&h->whole, s);
-    if (h->ejected)
+    if (h->ejected && s->due_at >= h->ejection_seen_at)
         learn(&h->since_ejection, s);
     if (p != NULL)
         learn(&p->score, s);
 }
 
-static void note_ejection(struct demo_half *h, const struct demo_peer *p, span_ns elapsed)
+static void note_ejection(struct demo_half *h, const struct demo_peer *p, span_ns elapsed,
+                          mono_ns now)
 {
     span_ns ago = p->state.ejected_ms_ago * NS_PER_MS;
 
     if (h->ejected)
         return;
     h->ejected = true;
+    h->ejection_seen_at = now;
     memcpy(h->ejected_name, p->name, sizeof(h->ejected_name));
     memcpy(h->ejected_reason, p->state.reason, sizeof(h->ejected_reason));
     h->ejected_after = elapsed > ago ? elapsed - ago : 0;
 }
 
 void demo_half_see(struct demo_half *h, const struct peer_state *states, uint32_t n,
-                   span_ns elapsed)
+                   span_ns elapsed, mono_ns now)
 {
     h->attempts = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -69,7 +71,7 @@ void demo_half_see(struct demo_half *h, const struct peer_state *states, uint32_
     }
     for (uint32_t k = 0; k < DEMO_PEERS; k++)
         if (h->peers[k].state.ejected)
-            note_ejection(h, &h->peers[k], elapsed);
+            note_ejection(h, &h->peers[k], elapsed, now);
 }
 
 static void put_quantile(struct text *t, const struct demo_score *s, double q)

@@ -29,8 +29,9 @@ struct demo_half {
     const char *title;
     struct demo_peer peers[DEMO_PEERS];
     struct demo_score whole;
-    struct demo_score since_ejection;
-    bool ejected; /* somebody was, so far */
+    struct demo_score since_ejection; /* of what was due after it was seen */
+    bool ejected;                     /* somebody was, so far */
+    mono_ns ejection_seen_at;
     char ejected_name[ADDRESS_TEXT_MAX];
     char ejected_reason[PEER_REASON_MAX + 1];
     span_ns ejected_after;
@@ -44,9 +45,9 @@ void demo_half_init(struct demo_half *h, const char *title, const struct address
 /* A request is over; |peer| answered, or "" for nobody. */
 void demo_half_learn(struct demo_half *h, const struct shot *s, const char *peer);
 
-/* What the proxy says of its hosts, |elapsed| after the half began. */
+/* What the proxy says of its hosts at |now|, |elapsed| after the half began. */
 void demo_half_see(struct demo_half *h, const struct peer_state *states, uint32_t n,
-                   span_ns elapsed);
+                   span_ns elapsed, mono_ns now);
 
 /* The table of peers. Always the same number of lines, DEMO_TABLE_LINES. */
 #define DEMO_TABLE_LINES (DEMO_PEERS + 4)
