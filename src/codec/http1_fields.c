@@ -242,10 +242,22 @@ static bool is_host_part(struct bytes host)
     return host.data[host.len - 1] == ']' && is_ip_literal(bytes_slice(host, 1, host.len - 2));
 }
 
+/* The usual host: a name without anything to decode, and no port. */
+static bool is_plain_name(struct bytes host)
+{
+    size_t n = 0;
+
+    while (n < host.len && byte_is(host.data[n], BYTE_REGNAME))
+        n++;
+    return n == host.len && n > 0;
+}
+
 bool http1_host_is_valid(struct bytes host, enum method method)
 {
     size_t colon = host.len;
 
+    if (is_plain_name(host))
+        return method != METHOD_CONNECT;
     while (colon > 0 && host.data[colon - 1] != ':' && host.data[colon - 1] != ']')
         colon--;
     if (colon == 0 || host.data[colon - 1] == ']')

@@ -133,13 +133,30 @@ static struct bytes without_blanks_behind(const uint8_t *from, const uint8_t *to
     return bytes_from(from, (size_t)(to - from));
 }
 
+/* First byte from |p| on that is of no token. */
+static inline const uint8_t *skip_token(const uint8_t *p, const uint8_t *end)
+{
+    while (end - p >= 4) {
+        if (!byte_is(p[0], BYTE_TOKEN))
+            return p;
+        if (!byte_is(p[1], BYTE_TOKEN))
+            return p + 1;
+        if (!byte_is(p[2], BYTE_TOKEN))
+            return p + 2;
+        if (!byte_is(p[3], BYTE_TOKEN))
+            return p + 3;
+        p += 4;
+    }
+    while (p < end && byte_is(*p, BYTE_TOKEN))
+        p++;
+    return p;
+}
+
 enum http1_result head_read_field(struct head_reader *r, struct field *f)
 {
     const uint8_t *name = r->at;
-    const uint8_t *p = name;
+    const uint8_t *p = skip_token(name, r->end);
 
-    while (p < r->end && byte_is(*p, BYTE_TOKEN))
-        p++;
     if (p == r->end)
         return HTTP1_MORE;
     if (*p != ':' || p == name)
@@ -150,6 +167,10 @@ enum http1_result head_read_field(struct head_reader *r, struct field *f)
     } while (p < r->end && BLANK(*p));
     r->at = head_skip_value(p, r->end);
     f->value = without_blanks_behind(p, r->at);
+    if (r->end - r->at >= 2 && r->at[0] == '\r' && r->at[1] == '\n') {
+        r->at += 2;
+        return HTTP1_OK;
+    }
     return head_read_crlf(r);
 }
 
