@@ -18,10 +18,11 @@ static void broken(struct laws *l, const char *law, const char *what, uint64_t w
 /* How many may be out by the cap alone: never nobody of two or more, never the last. */
 static uint32_t cap_of(const struct laws *l)
 {
-    uint32_t hosts = l->rig->settings.hosts;
-    uint32_t cap = hosts * l->cap_percent / 100;
+    uint32_t hosts = l->truth->hosts;
+    uint32_t percent = l->truth->cluster.outlier.max_ejection_percent;
+    uint32_t cap = hosts * percent / 100;
 
-    if (l->cap_percent == 0 || hosts < 2)
+    if (percent == 0 || hosts < 2)
         return 0;
     if (cap == 0)
         cap = 1;
@@ -41,7 +42,7 @@ static bool all_evidence(const struct laws *l, const struct server *s)
 
 static void check_floor(struct laws *l, uint32_t host, uint32_t out_before)
 {
-    uint32_t hosts = l->rig->settings.hosts;
+    uint32_t hosts = l->truth->hosts;
     uint32_t healthy_before = hosts - out_before;
 
     if (healthy_before <= 1)
@@ -59,7 +60,7 @@ static void check_floor(struct laws *l, uint32_t host, uint32_t out_before)
 static void check_blame(struct laws *l, uint32_t host)
 {
     const struct server *s = &l->rig->servers[host];
-    const struct rig_settings *set = &l->rig->settings;
+    const struct rig_settings *set = l->truth;
     span_ns memory = set->route.timeout + set->cluster.connect_timeout + LAWS_SLACK;
 
     if (!s->blamable)
@@ -96,14 +97,15 @@ static void look_at_hosts(struct laws *l)
 
 static void check_bounds(struct laws *l)
 {
+    const struct circuit_limits *most = &l->truth->cluster.limits;
     const struct rig *r = l->rig;
     struct cluster_state *s = rig_state(r);
 
-    if (r->process.outgoing > l->connections_max)
+    if (r->process.outgoing > most->max_connections)
         broken(l, "law 8", "more upstream connections than allowed", r->process.outgoing);
-    if (limit_used(&s->requests) > l->requests_max)
+    if (limit_used(&s->requests) > most->max_requests)
         broken(l, "law 8", "more requests than allowed", limit_used(&s->requests));
-    if (limit_used(&s->pending) > l->pending_max)
+    if (limit_used(&s->pending) > most->max_pending)
         broken(l, "law 8", "more waiting requests than allowed", limit_used(&s->pending));
     if (r->process.descriptors > r->process.descriptors_max)
         broken(l, "law 8", "more descriptors than allowed", r->process.descriptors);
@@ -116,7 +118,7 @@ static void check_bounds(struct laws *l)
 
 static void check_pending(struct laws *l, uint64_t id, const struct fact *f)
 {
-    const struct rig_settings *s = &l->rig->settings;
+    const struct rig_settings *s = l->truth;
     mono_ns now = world_of(l)->now;
 
     if (f->slow_reader)
@@ -125,7 +127,7 @@ static void check_pending(struct laws *l, uint64_t id, const struct fact *f)
     if (f->body == 0 && f->complete != MONO_NEVER &&
         mono_since(f->complete, now) > s->route.timeout + LAWS_SLACK)
         broken(l, "law 5", "a request outlives its deadline; request", id);
-    if (mono_since(f->begun, now) > l->longest_upload + s->route.timeout + LAWS_SLACK)
+    if (mono_since(f->begun, now) > s->listener.body_timeout + s->route.timeout + LAWS_SLACK)
         broken(l, "law 5", "a request never ends; request", id);
 }
 
@@ -175,18 +177,12 @@ static void after_turn(struct world_watch *w, mono_ns now)
     each_second(l);
 }
 
-void laws_init(struct laws *l, struct rig *r)
+void laws_init(struct laws *l, struct rig *r, const struct rig_settings *truth)
 {
-    const struct rig_settings *s = &r->settings;
-
     *l = (struct laws){
         .watch = {.after_turn = after_turn},
         .rig = r,
-        .cap_percent = s->cluster.outlier.max_ejection_percent,
-        .connections_max = s->cluster.limits.max_connections,
-        .requests_max = s->cluster.limits.max_requests,
-        .pending_max = s->cluster.limits.max_pending,
-        .longest_upload = s->listener.body_timeout,
+        .truth = truth,
         .next_second = r->world.now + NS_PER_S,
     };
     r->world.watch = &l->watch;

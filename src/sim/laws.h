@@ -20,12 +20,7 @@
 struct laws {
     struct world_watch watch; /* first */
     struct rig *rig;
-    /* What ought to hold; read from the settings at first, apart from what the proxy was given. */
-    uint32_t cap_percent;
-    uint32_t connections_max;
-    uint32_t requests_max;
-    uint32_t pending_max;
-    span_ns longest_upload; /* a client may take so long to send a request */
+    const struct rig_settings *truth; /* what ought to hold: not asked of the proxy */
     uint32_t epoch;
     uint32_t ejected_count;
     bool ejected[RIG_HOSTS_MAX];
@@ -34,8 +29,8 @@ struct laws {
     mono_ns next_second;
 };
 
-/* From now on they are checked. */
-void laws_init(struct laws *l, struct rig *r);
+/* From now on they are checked. |truth| is what the proxy was, or should have been, given. */
+void laws_init(struct laws *l, struct rig *r, const struct rig_settings *truth);
 
 /* When the clients are quiet and each has had its time: nothing is under way, nothing is held. */
 void laws_check_quiet(struct laws *l);

@@ -119,6 +119,7 @@ static void trouble(struct world_event *e, mono_ns now)
 
 static void plant(struct scenario *s, const struct scenario_plant *p)
 {
+    s->rig.servers[s->rig.settings.hosts - 1].plant = p->server;
     s->rig.net.plant = p->net;
     s->rig.net.plant_in = p->after;
     for (uint32_t i = 0; i < s->rig.settings.workers; i++) {
@@ -174,13 +175,12 @@ static bool run(struct scenario *s, const struct scenario_options *o, span_ns du
     struct rig_settings settings = o->settings;
     struct world *w = &s->rig.world;
 
-    if (o->plant.lifted_cap)
-        settings.cluster.outlier.max_ejection_percent = 100;
+    if (o->plant.tamper != NULL)
+        o->plant.tamper(&settings);
     if (!rig_start(&s->rig, &settings))
         return false;
     lay_paths(&s->rig);
-    laws_init(&s->laws, &s->rig);
-    s->laws.cap_percent = o->settings.cluster.outlier.max_ejection_percent;
+    laws_init(&s->laws, &s->rig, &o->settings);
     plant(s, &o->plant);
     s->until = w->now + duration;
     world_event_init(&s->trouble, trouble);

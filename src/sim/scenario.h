@@ -14,12 +14,13 @@
 
 #define SCENARIO_LOG_LINES 8
 
-/* What a test plants to see a law catch it. */
+/* A fault a test plants in the simulator's own parts, to see that a law catches it. */
 struct scenario_plant {
-    bool lifted_cap; /* the proxy is given a cap of 100 %, the laws still know the right one */
+    void (*tamper)(struct rig_settings *given); /* what the proxy is given, unknown to the laws */
     enum net_plant net;
     enum ledger_plant ledger;
-    uint64_t after; /* deliveries, or records */
+    uint64_t after;           /* deliveries, or records */
+    enum server_plant server; /* of the last host */
 };
 
 struct scenario_options {

@@ -20,6 +20,7 @@ struct server_conn {
     struct link *io;
     enum phase phase;
     struct wish wish;
+    uint64_t last_id; /* of the request before; 0: this is the first */
     enum method method;
     bool asked; /* a request's head is here, its answer not yet out */
     bool hangs;
@@ -139,6 +140,8 @@ static void make_plan(struct server_conn *c, const struct message_head *head)
         .closes = world_chance(w, s->mood.closes_permille),
     };
     plan_faults(s, &c->plan);
+    if (s->plant == SERVER_PLANT_SECRET)
+        c->plan.status = 503;
     if (s->decide != NULL)
         s->decide(s, &c->wish, head, &c->plan);
     c->hangs = c->plan.delay == MONO_NEVER;
@@ -193,6 +196,15 @@ static void write_head(struct server_conn *c, struct text *t)
     text_str(t, "\r\n");
 }
 
+/* The answer to the last request once more, where the one to this request is due. */
+static void write_stray(struct server_conn *c, struct text *t)
+{
+    text_str(t, "HTTP/1.1 200 OK\r\n");
+    put_field(t, "x-sim-host", c->server->index);
+    put_field(t, "x-sim-id", c->last_id);
+    text_str(t, "content-length: 0\r\n\r\n");
+}
+
 static void break_off(struct server_conn *c)
 {
     server_blame(c->server);
@@ -207,7 +219,7 @@ static void note_answer(struct server_conn *c)
     struct server *s = c->server;
 
     s->answered++;
-    if (c->plan.status >= 500)
+    if (c->plan.status >= 500 && s->plant != SERVER_PLANT_SECRET)
         server_blame(s);
     else
         s->good_at = world_of(s)->now;
@@ -222,6 +234,9 @@ static void begin_answer(struct server_conn *c)
 
     text_init(&t, head, sizeof(head));
     text_put(&t, bytes_from(c->sender.out + c->sender.at, c->sender.len - c->sender.at));
+    if (c->server->plant == SERVER_PLANT_TWICE && c->last_id != 0)
+        write_stray(c, &t);
+    c->last_id = c->wish.id;
     write_head(c, &t);
     c->phase = PHASE_SENDING;
     if (c->plan.broken == BREAK_IN_HEAD) {
@@ -349,7 +364,7 @@ static void head_came(struct receiver *r, const struct message_head *head)
     f = ledger_fact(s->ledger, c->wish.id);
     if (f == NULL)
         return;
-    f->arrivals++;
+    f->arrivals += s->plant == SERVER_PLANT_ECHO ? 2 : 1;
     r->key = payload_key_request(c->wish.id);
     make_plan(c, head);
     if (c->plan.early)
@@ -447,6 +462,7 @@ static void accepted(void *owner, struct link *l, const struct address *peer)
     c->io = l;
     c->asked = false;
     c->hangs = false;
+    c->last_id = 0;
     sender_start(&c->sender, BYTES(""), FRAMING_NONE, 0, 0);
     world_event_init(&c->event, event_due);
     list_push_back(&s->conns, &c->link);

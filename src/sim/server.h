@@ -66,6 +66,14 @@ struct server_mood {
     span_ns idle_close; /* closes a connection without a request after; MONO_NEVER: never */
 };
 
+/* Plants a fault of the world's own, to show that a law catches it. */
+enum server_plant {
+    SERVER_PLANT_NONE,
+    SERVER_PLANT_SECRET, /* answers 503, and the laws are not told that it is to blame */
+    SERVER_PLANT_TWICE,  /* answers a second time when the next request is there already */
+    SERVER_PLANT_ECHO    /* each request counts as if it had come twice */
+};
+
 struct server {
     struct net *net;
     struct actor_loop *loop;
@@ -77,6 +85,7 @@ struct server {
     struct server_mood mood;
     struct server_mood usual_mood; /* what it recovers to */
     struct net_path usual_path;
+    enum server_plant plant;
     server_decide decide; /* may be NULL */
     void *owner;
     struct slab conn_slab;
