@@ -43,8 +43,8 @@ struct http1_scan {
  * Tries to parse the head at the start of |in|, which holds all bytes of it so far. On HTTP1_OK
  * |*used| is the head's length and |head| points into |in|. Work is linear in the head's length
  * however it was cut up (|scan| remembers). The outcome does not depend on the cuts. Empty lines
- * before a request are skipped (at most 2; they count in |*used|). On HTTP1_BAD |fault| is filled,
- * nothing else.
+ * before a request are skipped (at most 2; they count in |*used|). On HTTP1_BAD |fault| is filled;
+ * |head| then holds nothing of use, nor does it on HTTP1_MORE.
  */
 enum http1_result http1_parse_request(struct bytes in, struct http1_scan *scan,
                                       const struct http1_limits *limits, struct message_head *head,
@@ -53,8 +53,8 @@ enum http1_result http1_parse_request(struct bytes in, struct http1_scan *scan,
 /*
  * The same for a response to a request with |method|: HEAD, 1xx, 204 and 304 have no body whatever
  * their fields say (a 204 or 1xx with a length or coding parses; the caller drops those fields,
- * and |head->stated_length| / known[] tell it the connection cannot be trusted). 101 has body
- * BODY_NONE.
+ * and |keep_alive| is false where a body may follow all the same). 101 has body BODY_NONE. A status
+ * line may end right after its code.
  */
 enum http1_result http1_parse_response(struct bytes in, struct http1_scan *scan,
                                        const struct http1_limits *limits, enum method method,
