@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from rawpeers import OK, PATIENCE, Peer, Proxy, Upstream, config, wait_for
+from rawpeers import OK, PATIENCE, Peer, Proxy, Upstream, config, status_of, wait_for
 
 LASTS = 8  # seconds of chaos
 
