@@ -190,15 +190,14 @@ static int open_access_log(struct daemon *d)
         .workers = d->worker_count,
         .log = d->setup->log,
     };
-    int error = IO_NO_MEMORY;
 
     if (c->to.len == 0 || bytes_equal(c->to, BYTES("off")))
         return COMMAND_OK;
     setup.path = to_stdout ? "-" : arena_text(&d->snapshot->arena, c->to);
-    if (setup.path != NULL)
-        error = access_log_create(&setup, &d->access_log);
-    return error == IO_OK ? COMMAND_OK
-                          : fail(d, setup.path == NULL ? "accessLog" : setup.path, error);
+    if (setup.path == NULL)
+        return fail(d, "accessLog", IO_NO_MEMORY);
+    /* What is wrong with the file it has said itself. */
+    return access_log_create(&setup, &d->access_log) == IO_OK ? COMMAND_OK : COMMAND_FAILED;
 }
 
 static int open_control(struct daemon *d)
