@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "policy/lb.h"
 #include "policy/limit.h"
+#include "policy/outlier.h"
 
 bool cluster_rt_init(struct cluster_rt *rt, const struct cluster *config, uint32_t worker,
                      struct rng *rng)
@@ -57,4 +58,10 @@ void cluster_rt_closed(struct cluster_rt *rt, uint32_t host)
 uint32_t cluster_rt_pick(struct cluster_rt *rt)
 {
     return lb_pick(rt->lb, &rt->state->hosts, NULL, rt->rng);
+}
+
+uint32_t cluster_rt_connect_failed(struct cluster_rt *rt, uint32_t host, mono_ns now)
+{
+    return outlier_learn(&rt->state->hosts.at[host].runs, &rt->config->outlier,
+                         OUTLIER_CONNECT_FAILED, 0, now);
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/units.h"
 #include "model/snapshot.h"
 #include "stats/metrics.h"
 
@@ -39,6 +40,12 @@ void cluster_rt_closed(struct cluster_rt *rt, uint32_t host);
 
 /* A host for a request that waited for a slot, when one is free; UINT32_MAX: none is healthy. */
 uint32_t cluster_rt_pick(struct cluster_rt *rt);
+
+/*
+ * A connect that was really tried has failed, and no request waits for it any more: evidence all
+ * the same. The triggers to tell the judge; 0: none.
+ */
+uint32_t cluster_rt_connect_failed(struct cluster_rt *rt, uint32_t host, mono_ns now);
 
 static inline bool cluster_rt_healthy(const struct cluster_rt *rt, uint32_t host)
 {

@@ -285,12 +285,37 @@ void pool_closed(struct pool *p)
         tell_peers(c);
 }
 
+void pool_accuse(struct cluster_pools *c, uint32_t host, uint32_t triggers)
+{
+    const struct message m = {
+        .kind = MESSAGE_OUTLIER,
+        .index = host,
+        .value = triggers,
+        .at = c->worker->now,
+        .object = c->rt.state,
+    };
+
+    mailbox_post(c->worker->setup.control, &m);
+}
+
+/* Who waited for it has given up before: else a black hole would never be found out. */
+static void charge(struct pool *p)
+{
+    struct cluster_pools *c = p->cluster;
+    uint32_t triggers = cluster_rt_connect_failed(&c->rt, p->host, c->worker->now);
+
+    if (triggers != 0)
+        pool_accuse(c, p->host, triggers);
+}
+
 void pool_connect_failed(struct pool *p, enum attempt_fault fault)
 {
     struct stream *s = p->waiting_count > p->connecting ? next_waiting(&p->waiting) : NULL;
 
     if (s != NULL)
         stream_connect_failed(s, fault);
+    else if (fault != FAULT_LOCAL)
+        charge(p);
 }
 
 void pools_slot_news(struct cluster_pools *c)

@@ -31,8 +31,11 @@ void pool_leave(struct stream *s);
 /* A connection is there and free: to a waiting request, to the idle ones, or closed. */
 void pool_ready(struct pool *p, struct upstream *up);
 
-/* A connect failed. One waiting request fails with it. */
+/* A connect failed. One waiting request fails with it; the host is charged with it in any case. */
 void pool_connect_failed(struct pool *p, enum attempt_fault fault);
+
+/* Tells the outlier watch of runs of failures. */
+void pool_accuse(struct cluster_pools *c, uint32_t host, uint32_t triggers);
 
 /* A connection is gone, and its slot free. */
 void pool_closed(struct pool *p);

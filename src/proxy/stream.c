@@ -5,8 +5,6 @@
 
 #include "base/memory.h"
 #include "io/error.h"
-#include "io/mailbox.h"
-#include "model/messages.h"
 #include "proxy/downstream.h"
 #include "proxy/forwarding.h"
 #include "proxy/pool.h"
@@ -70,19 +68,6 @@ static struct stream *make(struct downstream *down)
 }
 
 /* --- performing what the exchange decides --- */
-
-static void accuse(struct stream *s, const struct action *a)
-{
-    const struct message m = {
-        .kind = MESSAGE_OUTLIER,
-        .index = a->host,
-        .value = a->triggers,
-        .at = s->worker->now,
-        .object = s->x.cluster->state,
-    };
-
-    mailbox_post(s->worker->setup.control, &m);
-}
 
 static void send_now(struct stream *s)
 {
@@ -173,7 +158,7 @@ static void perform(struct stream *s, const struct action *a)
         downstream_cut(s->down);
         return;
     case ACTION_ACCUSE:
-        accuse(s, a);
+        pool_accuse(CONTAINER_OF(s->x.cluster, struct cluster_pools, rt), a->host, a->triggers);
         return;
     case ACTION_FINISH:
         finish(s);
