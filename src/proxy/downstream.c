@@ -326,7 +326,7 @@ static bool normalize(struct downstream *d, const struct message_head *head, str
 
 static void reject(struct downstream *d, enum reason reason)
 {
-    recording_make_reject(d, reasons[reason].status, reasons[reason].flag, reasons[reason].details);
+    recording_make_refusal(d, reason);
     downstream_reject(d, reasons[reason].status, reasons[reason].body);
 }
 

@@ -132,26 +132,47 @@ void recording_make(struct stream *s)
         worker_count(w, WORKER_records_dropped, 1);
 }
 
-void recording_make_reject(struct downstream *d, uint32_t status, uint32_t flags,
-                           const char *details)
+static void put_reject(struct downstream *d, struct request_record *r)
 {
     struct worker *w = d->worker;
-    struct request_record r = {
-        .status = status,
-        .flags = flags,
-        .details = details,
-        .protocol = "HTTP/1.1",
-        .downstream_remote = d->peer,
-        .downstream_local = d->listener->local,
-    };
 
     listener_count(d->listener, HTTP_downstream_rq_total, 1);
     listener_count(d->listener, HTTP_downstream_rq_http1_total, 1);
-    count_answer(d->listener, status);
+    count_answer(d->listener, r->status);
     if (w->setup.records == NULL)
         return;
-    r.started = clock_wall(w->setup.clock);
-    r.duration = mono_since(d->head_since, w->now);
-    if (!record_put(w->setup.records, &r))
+    r->started = clock_wall(w->setup.clock);
+    r->duration = mono_since(d->head_since, w->now);
+    r->downstream_remote = d->peer;
+    r->downstream_local = d->listener->local;
+    if (!record_put(w->setup.records, r))
         worker_count(w, WORKER_records_dropped, 1);
+}
+
+void recording_make_reject(struct downstream *d, uint32_t status, uint32_t flags,
+                           const char *details)
+{
+    struct request_record r = {
+        .status = status, .flags = flags, .details = details, .protocol = "HTTP/1.1"};
+
+    put_reject(d, &r);
+}
+
+void recording_make_refusal(struct downstream *d, enum reason reason)
+{
+    const struct message_head *head = &d->worker->head;
+    struct request_record r = {
+        .status = reasons[reason].status,
+        .flags = reasons[reason].flag,
+        .details = reasons[reason].details,
+        .protocol = head->minor == 0 ? "HTTP/1.0" : "HTTP/1.1",
+        .method = head->method,
+        .path = head->absolute_form ? head->path : head->target,
+        .authority = head->authority,
+        .request_id = message_value(head, FIELD_X_REQUEST_ID),
+        .user_agent = message_value(head, FIELD_USER_AGENT),
+        .forwarded_for = message_value(head, FIELD_X_FORWARDED_FOR),
+    };
+
+    put_reject(d, &r);
 }

@@ -11,4 +11,7 @@ void recording_make(struct stream *s);
 void recording_make_reject(struct downstream *d, uint32_t status, uint32_t flags,
                            const char *details);
 
+/* The same of one whose head, in |worker->head|, is good. */
+void recording_make_refusal(struct downstream *d, enum reason reason);
+
 #endif
