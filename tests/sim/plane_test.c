@@ -1,41 +1,715 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sim/rig.h"
+/* The whole data plane in one particular situation each; in all of them the laws are watching. */
+#include "sim/plane.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "control/control.h"
+#include "model/flags.h"
 
-#include <cmocka.h>
-
-static struct rig rig;
+static struct plane p;
 
 static void one_request_is_answered(void **state)
 {
-    struct rig_settings s;
+    uint64_t id;
+    (void)state;
+
+    plane_settings(&p, 10, 2);
+    plane_go(&p);
+    id = plane_get(&p);
+    plane_run(&p, NS_PER_S);
+    plane_expect(&p, id, 200);
+    assert_int_equal(plane_fact(&p, id)->records, 1);
+    assert_int_equal(plane_fact(&p, id)->record_attempts, 1);
+    plane_end(&p);
+}
+
+/* --- hosts that cannot be reached --- */
+
+static void a_refusing_host_is_not_seen_by_callers_and_is_ejected(void **state)
+{
+    (void)state;
+
+    plane_settings(&p, 5, 2);
+    plane_go(&p);
+    server_refuse(&p.rig.servers[2]);
+    plane_traffic(&p, 100, 20 * NS_PER_MS);
+    plane_run(&p, NS_PER_S);
+    assert_int_equal(plane_answered(&p, 2), 100);
+    assert_true(plane_out(&p, 2));
+    assert_int_equal(p.laws.ejections, 1);
+    assert_int_equal(plane_count(&p, CLUSTER_connect_failover),
+                     3); /* as many as it took to judge */
+    plane_end(&p);
+}
+
+static void a_black_hole_costs_a_connect_timeout_and_no_failure(void **state)
+{
+    (void)state;
+
+    plane_settings(&p, 5, 1);
+    p.settings.cluster.connect_timeout = NS_PER_S;
+    plane_go(&p);
+    server_set_road(&p.rig.servers[0], ROAD_BLACK_HOLE);
+    plane_traffic(&p, 50, 100 * NS_PER_MS);
+    plane_run(&p, 3 * NS_PER_S);
+    assert_int_equal(plane_answered(&p, 2), 50);
+    assert_true(plane_out(&p, 0));
+    assert_true(plane_count(&p, CLUSTER_connect_failover) >= 3);
+    assert_true(plane_count(&p, CLUSTER_upstream_cx_connect_timeout) >= 3);
+    plane_end(&p);
+}
+
+static void a_host_that_falls_silent_is_ejected_for_its_timeouts(void **state)
+{
+    (void)state;
+
+    plane_settings(&p, 5, 2);
+    p.settings.route.timeout = NS_PER_S;
+    plane_go(&p);
+    plane_traffic(&p, 50, 10 * NS_PER_MS); /* connections are open */
+    server_set_road(&p.rig.servers[1], ROAD_BLACK_HOLE);
+    plane_traffic(&p, 200, 20 * NS_PER_MS);
+    plane_run(&p, 5 * NS_PER_S);
+    assert_true(plane_out(&p, 1));
+    assert_int_equal(p.laws.ejections, 1);
+    assert_true(plane_answered(&p, 5) > 0);
+    assert_int_equal(plane_answered(&p, 2) + plane_answered(&p, 5), 250);
+    plane_end(&p);
+}
+
+static void without_failover_a_refusal_is_503_uf(void **state)
+{
+    uint64_t id;
+    (void)state;
+
+    plane_settings(&p, 1, 1);
+    p.settings.cluster.connect_failover = false;
+    plane_go(&p);
+    server_refuse(&p.rig.servers[0]);
+    id = plane_get(&p);
+    plane_run(&p, NS_PER_S);
+    plane_expect(&p, id, 503);
+    assert_int_equal(plane_fact(&p, id)->record_flags, FLAG_UF);
+    assert_false(plane_out(&p, 0)); /* the last host never goes */
+    plane_end(&p);
+}
+
+static void the_last_of_three_hosts_stay_whatever_they_do(void **state)
+{
+    (void)state;
+
+    plane_settings(&p, 3, 2);
+    plane_go(&p);
+    for (unsigned i = 0; i < 3; i++) {
+        p.rig.servers[i].mood.error_permille = 1000;
+        p.rig.servers[i].mood.error_status = 503;
+    }
+    plane_traffic(&p, 600, 20 * NS_PER_MS);
+    assert_true(p.laws.ejections <= 1);
+    plane_run(&p, NS_PER_S);
+    plane_end(&p);
+}
+
+/* --- connections that are used again --- */
+
+/* The host closes an idle connection while the next request is on its way to it. */
+static uint64_t race(enum method method)
+{
+    struct ask ask = ASK_PLAIN;
+    uint64_t id;
+
+    plane_settings(&p, 1, 1);
+    plane_go(&p);
+    p.rig.servers[0].site->path.latency = 50 * NS_PER_MS;
+    p.rig.servers[0].mood.idle_close = 200 * NS_PER_MS;
+    plane_plan(&p, 0)->delay = 0;
+    plane_get(&p);
+    plane_run(&p, 350 * NS_PER_MS); /* asked at 0, there at 150 + connect; closed at about 350 */
+    while (p.rig.servers[0].conn_count > 0 && p.rig.servers[0].blame_at == 0)
+        plane_run(&p, NS_PER_MS); /* until the FIN is on its way */
+    ask.method = method;
+    if (method == METHOD_POST) {
+        ask.upload = FRAMING_LENGTH;
+        ask.body = 10;
+    }
+    plane_plan(&p, 0)->delay = 0;
+    id = plane_ask(&p, &ask);
+    plane_run(&p, 2 * NS_PER_S);
+    return id;
+}
+
+static void a_get_that_loses_the_race_of_keep_alive_is_sent_again(void **state)
+{
+    uint64_t id = race(METHOD_GET);
+    (void)state;
+
+    plane_expect(&p, id, 200);
+    assert_int_equal(plane_count(&p, CLUSTER_reuse_resend), 1);
+    assert_int_equal(plane_fact(&p, id)->record_attempts, 2);
+    plane_end(&p);
+}
+
+static void a_post_that_loses_it_is_503_uc_and_never_sent_twice(void **state)
+{
+    uint64_t id = race(METHOD_POST);
+    (void)state;
+
+    plane_expect(&p, id, 503);
+    assert_int_equal(plane_fact(&p, id)->record_flags, FLAG_UC);
+    assert_int_equal(plane_count(&p, CLUSTER_reuse_resend), 0);
+    plane_end(&p);
+}
+
+static void kill_9_loses_only_what_was_in_flight(void **state)
+{
+    uint64_t lost = 0;
+    (void)state;
+
+    plane_settings(&p, 4, 2);
+    plane_go(&p);
+    for (unsigned i = 0; i < 4; i++)
+        p.rig.servers[i].mood.service = 30 * NS_PER_MS;
+    for (unsigned round = 0; round < 3; round++) {
+        plane_traffic(&p, 100, 5 * NS_PER_MS);
+        lost += p.rig.servers[1].conn_count;
+        server_kill(&p.rig.servers[1], DEATH_OF_PROCESS);
+        plane_traffic(&p, 100, 5 * NS_PER_MS);
+        assert_true(server_listen(&p.rig.servers[1]));
+        plane_run(&p, 40 * NS_PER_S); /* so that it is in again */
+    }
+    assert_int_equal(plane_answered(&p, 2) + plane_answered(&p, 5), 600);
+    assert_true(plane_answered(&p, 5) <= lost);
+    plane_end(&p);
+}
+
+/* --- answers that come early, late, or never whole --- */
+
+static void an_early_413_reaches_the_client_that_still_uploads(void **state)
+{
+    struct ask ask = ASK_PLAIN;
+    uint64_t ids[3];
+    (void)state;
+
+    plane_settings(&p, 1, 1);
+    plane_go(&p);
+    ask.method = METHOD_POST;
+    ask.upload = FRAMING_CHUNKED;
+    ask.body = 4000000;
+    for (unsigned i = 0; i < 3; i++) {
+        struct answer_plan *plan = plane_plan(&p, 0);
+
+        plan->status = 413;
+        plan->early = true;
+        plan->stops_reading = i != 0;
+        plan->says_close = i != 2;
+        ids[i] = plane_ask(&p, &ask);
+        plane_run(&p, 10 * NS_PER_S);
+        plane_expect(&p, ids[i], 413);
+        assert_int_equal(plane_fact(&p, ids[i])->server, 0);
+    }
+    plane_end(&p);
+}
+
+static void a_limit_on_bodies_answers_413_itself(void **state)
+{
+    struct ask ask = ASK_PLAIN;
+    uint64_t sized, chunked;
+    (void)state;
+
+    plane_settings(&p, 1, 1);
+    p.settings.listener.limits.body_bytes = 10000;
+    plane_go(&p);
+    ask.method = METHOD_POST;
+    ask.upload = FRAMING_LENGTH;
+    ask.body = 1000000;
+    sized = plane_ask(&p, &ask);
+    ask.upload = FRAMING_CHUNKED;
+    chunked = plane_ask(&p, &ask);
+    plane_run(&p, 10 * NS_PER_S);
+    plane_expect(&p, sized, 413);
+    plane_expect(&p, chunked, 413);
+    plane_end(&p);
+}
+
+static void a_cut_answer_never_looks_whole(void **state)
+{
+    struct ask ask = ASK_PLAIN;
+    (void)state;
+
+    plane_settings(&p, 1, 1);
+    plane_go(&p);
+    for (unsigned i = 0; i < 24; i++) {
+        struct answer_plan *plan = plane_plan(&p, 0);
+        uint64_t id;
+
+        plan->broken = BREAK_IN_BODY;
+        plan->break_at = i == 0 ? 0 : 5000;
+        ask.answer = 10000;
+        ask.framing = (enum framing)(FRAMING_LENGTH + i % 3);
+        ask.http10 = i % 4 == 3;
+        plan->break_softly = i % 2 == 0 && ask.framing != FRAMING_TO_CLOSE;
+        id = plane_ask(&p, &ask);
+        plane_run(&p, 2 * NS_PER_S);
+        assert_false(plane_fact(&p, id)->outcome == OUTCOME_ANSWERED &&
+                     plane_fact(&p, id)->status == 200);
+        assert_int_equal(plane_fact(&p, id)->record_flags & FLAG_UC, FLAG_UC);
+    }
+    plane_end(&p);
+}
+
+/* --- back-pressure --- */
+
+/* Bytes the proxy has been told of and not written on; what it wrote of its own counts against. */
+static int64_t held(const struct plane *plane)
+{
+    return (int64_t)(plane->rig.process.received - plane->rig.process.taken);
+}
+
+static void a_client_that_stops_reading_costs_one_buffer(void **state)
+{
     struct ask ask = ASK_PLAIN;
     uint64_t id;
     (void)state;
 
-    rig_settings_init(&s, 1);
-    assert_true(rig_start(&rig, &s));
-    id = client_ask(&rig.client, &ask);
-    world_run_for(&rig.world, NS_PER_S);
-    assert_string_equal(rig.world.failure, "");
-    assert_int_equal(client_fact(&rig.client, id)->outcome, OUTCOME_ANSWERED);
-    assert_int_equal(client_fact(&rig.client, id)->status, 200);
-    assert_int_equal(client_fact(&rig.client, id)->records, 1);
-    assert_true(rig_drain(&rig, 40 * NS_PER_S));
-    rig_free_proxy(&rig);
-    assert_int_equal(rig.process.descriptors, 0);
-    rig_stop(&rig);
+    plane_settings(&p, 1, 1);
+    p.settings.route.timeout = 1000 * NS_PER_S;
+    plane_go(&p);
+    ask.answer = 5000000;
+    ask.read_gap = 30 * NS_PER_S; /* a piece each */
+    id = plane_ask(&p, &ask);
+    plane_run(&p, 10 * NS_PER_S);
+    assert_true(p.rig.process.received > 64 * 1024);
+    assert_true(held(&p) <= 2 * (int64_t)LINK_LOAN_MAX);
+    plane_run(&p, 5 * NS_PER_S);
+    assert_true(held(&p) <= 2 * (int64_t)LINK_LOAN_MAX);
+    assert_int_equal(plane_fact(&p, id)->outcome, OUTCOME_PENDING);
+    plane_run(&p, 5000 * NS_PER_S);
+    plane_end(&p);
+}
+
+static void a_slow_reader_gets_every_byte(void **state)
+{
+    struct ask ask = ASK_PLAIN;
+    uint64_t id;
+    (void)state;
+
+    plane_settings(&p, 1, 1);
+    p.settings.route.timeout = 1000 * NS_PER_S;
+    plane_go(&p);
+    ask.answer = 5000000;
+    ask.read_gap = 10 * NS_PER_MS;
+    ask.framing = FRAMING_CHUNKED;
+    id = plane_ask(&p, &ask);
+    plane_run(&p, 100 * NS_PER_S);
+    plane_expect(&p, id, 200);
+    plane_end(&p);
+}
+
+static void a_host_that_stops_reading_costs_one_buffer(void **state)
+{
+    struct ask ask = ASK_PLAIN;
+    struct answer_plan *plan;
+    uint64_t id;
+    (void)state;
+
+    plane_settings(&p, 1, 1);
+    p.settings.listener.body_timeout = 20 * NS_PER_S;
+    plane_go(&p);
+    plan = plane_plan(&p, 0);
+    plan->stops_reading = true;
+    plan->delay = MONO_NEVER;
+    ask.method = METHOD_POST;
+    ask.upload = FRAMING_LENGTH;
+    ask.body = 5000000;
+    id = plane_ask(&p, &ask);
+    plane_run(&p, 10 * NS_PER_S);
+    assert_true(p.rig.process.received > 64 * 1024);
+    assert_true(held(&p) <= 2 * (int64_t)LINK_LOAN_MAX);
+    plane_run(&p, 30 * NS_PER_S);
+    assert_int_equal(plane_fact(&p, id)->outcome, OUTCOME_ANSWERED);
+    assert_int_equal(plane_fact(&p, id)->status / 100, 4);
+    plane_end(&p);
+}
+
+/* --- C045: when the clock starts --- */
+
+static void a_steady_upload_may_take_longer_than_the_route_timeout(void **state)
+{
+    struct ask ask = ASK_PLAIN;
+    uint64_t steady, hung;
+    (void)state;
+
+    plane_settings(&p, 1, 1);
+    p.settings.route.timeout = 2 * NS_PER_S;
+    plane_go(&p);
+    ask.method = METHOD_POST;
+    ask.upload = FRAMING_LENGTH;
+    ask.body = 100000;
+    ask.upload_piece = 1000;
+    ask.upload_gap = 100 * NS_PER_MS;
+    steady = plane_ask(&p, &ask);
+    plane_plan(&p, 0)->delay = MONO_NEVER;
+    hung = plane_ask(&p, &ask);
+    plane_run(&p, 11 * NS_PER_S);
+    plane_expect(&p, steady, 200);
+    plane_run(&p, NS_PER_S);
+    assert_int_equal(plane_fact(&p, hung)->outcome, OUTCOME_PENDING); /* at 10 s it was whole */
+    plane_run(&p, 2 * NS_PER_S);
+    plane_expect(&p, hung, 504);
+    assert_int_equal(plane_fact(&p, hung)->record_flags, FLAG_UT);
+    plane_end(&p);
+}
+
+static void a_long_answer_knows_no_clock_where_none_is_set(void **state)
+{
+    struct ask ask = ASK_PLAIN;
+    struct answer_plan *plan;
+    uint64_t id;
+    (void)state;
+
+    plane_settings(&p, 1, 1);
+    p.settings.route.timeout = 100 * NS_PER_S;
+    p.settings.route.idle_timeout = NS_PER_S;
+    plane_go(&p);
+    plan = plane_plan(&p, 0);
+    plan->drip_piece = 100;
+    plan->drip_gap = 500 * NS_PER_MS;
+    ask.answer = 2000;
+    id = plane_ask(&p, &ask);
+    plane_run(&p, 12 * NS_PER_S);
+    plane_expect(&p, id, 200);
+    plane_end(&p);
+}
+
+/* --- C051: the proxy's own limits eject nobody --- */
+
+static void own_limits(struct plane *plane)
+{
+    plane_settings(plane, 3, 2);
+    plane->settings.cluster.outlier.consecutive_gateway = 3;
+    plane->settings.cluster.outlier.consecutive_5xx = 3;
+    plane->settings.cluster.outlier.split = false;
+    plane->settings.cluster.limits.max_connections = 6;
+    plane->settings.cluster.limits.max_pending = 3;
+}
+
+/* 400 a second for ten seconds. */
+static void storm(struct plane *plane, const struct ask *ask)
+{
+    for (unsigned i = 0; i < 3; i++)
+        plane->rig.servers[i].mood.service = 25 * NS_PER_MS;
+    for (unsigned i = 0; i < 4000; i++) {
+        (void)client_ask(&plane->rig.client, ask);
+        plane_run(plane, 2500 * NS_PER_US);
+    }
+    plane_run(plane, 20 * NS_PER_S);
+    assert_int_equal(plane->laws.ejections, 0);
+}
+
+static void own_overflow_ejects_nobody(void **state)
+{
+    const struct ask plain = ASK_PLAIN;
+    (void)state;
+
+    own_limits(&p);
+    plane_go(&p);
+    storm(&p, &plain);
+    assert_true(plane_count(&p, CLUSTER_upstream_rq_pending_overflow) > 100);
+    assert_true(plane_answered(&p, 5) > 100);
+    plane_end(&p);
+}
+
+static void own_request_limit_ejects_nobody(void **state)
+{
+    const struct ask plain = ASK_PLAIN;
+    (void)state;
+
+    own_limits(&p);
+    p.settings.cluster.limits.max_connections = LIMIT_NONE;
+    p.settings.cluster.limits.max_requests = 4;
+    plane_go(&p);
+    storm(&p, &plain);
+    assert_true(plane_count(&p, CLUSTER_upstream_rq_active_overflow) > 100);
+    plane_end(&p);
+}
+
+static void client_cancels_eject_nobody(void **state)
+{
+    struct ask ask = ASK_PLAIN;
+    (void)state;
+
+    own_limits(&p);
+    p.settings.cluster.limits = default_limits;
+    plane_go(&p);
+    ask.cancel_after = 20 * NS_PER_MS;
+    storm(&p, &ask);
+    assert_true(p.rig.ledger.outcomes[OUTCOME_CANCELLED] > 3000);
+    plane_end(&p);
+}
+
+static void a_timeout_in_our_own_queue_ejects_nobody(void **state)
+{
+    const struct ask plain = ASK_PLAIN;
+    (void)state;
+
+    own_limits(&p);
+    p.settings.cluster.limits.max_pending = 1000;
+    p.settings.route.timeout = 400 * NS_PER_MS;
+    plane_go(&p);
+    storm(&p, &plain);
+    assert_true(plane_answered(&p, 5) > 100);
+    plane_end(&p);
+}
+
+static void want_of_ports_is_not_the_hosts_fault(void **state)
+{
+    uint64_t id;
+    (void)state;
+
+    own_limits(&p);
+    plane_go(&p);
+    p.rig.process.connect_fault = IO_NO_PORTS;
+    for (unsigned i = 0; i < 30; i++) {
+        id = plane_get(&p);
+        plane_run(&p, 20 * NS_PER_MS);
+        plane_expect(&p, id, 503);
+        assert_int_equal(plane_fact(&p, id)->record_flags, FLAG_UF);
+    }
+    assert_int_equal(p.laws.ejections, 0);
+    p.rig.process.connect_fault = IO_OK;
+    id = plane_get(&p);
+    plane_run(&p, NS_PER_S);
+    plane_expect(&p, id, 200);
+    plane_end(&p);
+}
+
+/* --- C057: a late answer never answers the next request --- */
+
+enum late {
+    LATE_TIMEOUT,
+    LATE_CANCEL,
+    LATE_HALF_ANSWER,
+    LATE_HALF_REQUEST,
+    LATE_HEAD,
+    LATE_PER_TRY
+};
+
+static void spoil_first(enum late how, struct ask *ask, struct answer_plan *plan)
+{
+    plan->delay = 400 * NS_PER_MS;
+    switch (how) {
+    case LATE_TIMEOUT:
+    case LATE_PER_TRY:
+        break;
+    case LATE_CANCEL:
+        ask->cancel_after = 200 * NS_PER_MS;
+        break;
+    case LATE_HALF_ANSWER:
+        plan->delay = 10 * NS_PER_MS;
+        plan->drip_piece = 40;
+        plan->drip_gap = 150 * NS_PER_MS;
+        break;
+    case LATE_HALF_REQUEST:
+        ask->method = METHOD_POST;
+        ask->upload = FRAMING_LENGTH;
+        ask->body = 1000;
+        ask->upload_piece = 500;
+        ask->upload_gap = 50 * NS_PER_MS;
+        ask->never_ends = true;
+        ask->cancel_after = 200 * NS_PER_MS;
+        break;
+    case LATE_HEAD:
+        ask->method = METHOD_HEAD;
+        break;
+    }
+}
+
+static void late_answer(enum late how)
+{
+    struct ask first = ASK_PLAIN;
+    uint64_t one, two;
+
+    plane_settings(&p, 1, 1);
+    p.settings.cluster.limits.max_connections = 1;
+    p.settings.route.timeout = how == LATE_PER_TRY ? NS_PER_S : 200 * NS_PER_MS;
+    if (how == LATE_PER_TRY)
+        p.settings.route.per_try_timeout = 200 * NS_PER_MS;
+    plane_go(&p);
+    spoil_first(how, &first, plane_plan(&p, 0));
+    plane_plan(&p, 1)->delay = NS_PER_MS;
+    one = plane_ask(&p, &first);
+    plane_run(&p, 250 * NS_PER_MS);
+    two = plane_get(&p); /* the client checks id and every byte */
+    plane_run(&p, 5 * NS_PER_S);
+    plane_expect(&p, two, 200);
+    assert_int_not_equal(plane_fact(&p, one)->status, 200 + 300 * (how == LATE_HALF_ANSWER));
+    plane_end(&p);
+}
+
+static void a_late_answer_never_answers_the_next_request(void **state)
+{
+    (void)state;
+
+    for (unsigned how = LATE_TIMEOUT; how <= LATE_PER_TRY; how++)
+        late_answer((enum late)how);
+}
+
+/* --- slots shared by workers --- */
+
+static void two_connections_serve_all_workers(uint32_t workers)
+{
+    plane_settings(&p, 2, workers);
+    p.settings.cluster.limits.max_connections = 2;
+    p.settings.route.timeout = 60 * NS_PER_S;
+    plane_go(&p);
+    plane_traffic(&p, 400, 10 * NS_PER_MS);
+    plane_run(&p, 20 * NS_PER_S);
+    assert_int_equal(plane_answered(&p, 2), 400);
+    assert_true(plane_count(&p, CLUSTER_upstream_cx_overflow) > 0);
+    plane_end(&p);
+}
+
+static void max_connections_2_is_exact_and_starves_no_worker(void **state)
+{
+    (void)state;
+
+    two_connections_serve_all_workers(1);
+    two_connections_serve_all_workers(2);
+    two_connections_serve_all_workers(4);
+}
+
+/* --- the end --- */
+
+static void draining_finishes_what_is_under_way(void **state)
+{
+    uint64_t id;
+    (void)state;
+
+    plane_settings(&p, 2, 2);
+    plane_go(&p);
+    plane_traffic(&p, 10, 10 * NS_PER_MS);
+    plane_plan(&p, 0)->delay = 3 * NS_PER_S;
+    id = plane_get(&p);
+    plane_run(&p, 100 * NS_PER_MS);
+    assert_true(rig_drain(&p.rig, 10 * NS_PER_S));
+    plane_expect(&p, id, 200);
+    assert_true(world_elapsed(&p.rig.world) > 3 * NS_PER_S);
+    plane_end(&p);
+}
+
+static void draining_ends_at_its_timeout_whatever_hangs(void **state)
+{
+    uint64_t id;
+    (void)state;
+
+    plane_settings(&p, 2, 2);
+    p.settings.route.timeout = 1000 * NS_PER_S;
+    p.settings.drain_timeout = 5 * NS_PER_S;
+    plane_go(&p);
+    plane_plan(&p, 0)->delay = MONO_NEVER;
+    id = plane_get(&p);
+    plane_run(&p, 100 * NS_PER_MS);
+    assert_false(rig_drain(&p.rig, 4 * NS_PER_S));
+    assert_true(rig_drain(&p.rig, 2 * NS_PER_S));
+    plane_run(&p, NS_PER_S);
+    assert_int_equal(plane_fact(&p, id)->outcome, OUTCOME_SILENCE);
+    assert_int_equal(plane_fact(&p, id)->records, 1);
+    plane_end(&p);
+}
+
+static void quitting_ends_at_once(void **state)
+{
+    (void)state;
+
+    plane_settings(&p, 2, 4);
+    plane_go(&p);
+    plane_plan(&p, 0)->delay = MONO_NEVER;
+    plane_get(&p);
+    plane_run(&p, 100 * NS_PER_MS);
+    p.rig.client.lenient = true;
+    control_quit(p.rig.control);
+    world_loop_wake(&p.rig.control_loop);
+    plane_run(&p, NS_PER_S / 10);
+    assert_true(control_done(p.rig.control));
+    plane_end(&p);
+}
+
+/* --- want of descriptors --- */
+
+static void accepting_pauses_without_descriptors_and_recovers(void **state)
+{
+    uint64_t turns;
+    uint64_t id;
+    (void)state;
+
+    plane_settings(&p, 1, 1);
+    p.settings.descriptors = 64;
+    plane_go(&p);
+    id = plane_get(&p);
+    plane_run(&p, NS_PER_S);
+    plane_expect(&p, id, 200); /* its connection stays open */
+    for (unsigned i = 0; i < 100; i++)
+        assert_true(client_open_idle(&p.rig.client));
+    plane_run(&p, NS_PER_S);
+    turns = p.rig.workers[0].loop.turns;
+    plane_run(&p, 20 * NS_PER_S);
+    assert_true(p.rig.workers[0].loop.turns - turns < 2000); /* no spin */
+    assert_true(p.rig.process.descriptors <= 64);
+    client_close_idle(&p.rig.client);
+    plane_run(&p, NS_PER_S);
+    id = plane_get(&p);
+    plane_run(&p, NS_PER_S);
+    plane_expect(&p, id, 200);
+    plane_end(&p);
+}
+
+static void the_wall_clock_may_step_as_it_likes(void **state)
+{
+    (void)state;
+
+    plane_settings(&p, 3, 2);
+    plane_go(&p);
+    for (unsigned i = 0; i < 20; i++) {
+        world_step_wall(&p.rig.world,
+                        i % 2 == 0 ? 3600 * (int64_t)NS_PER_S : -7200 * (int64_t)NS_PER_S);
+        plane_traffic(&p, 5, 10 * NS_PER_MS);
+    }
+    plane_run(&p, NS_PER_S);
+    assert_int_equal(plane_answered(&p, 2), 100);
+    plane_end(&p);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_request_is_answered),
+        cmocka_unit_test(a_refusing_host_is_not_seen_by_callers_and_is_ejected),
+        cmocka_unit_test(a_black_hole_costs_a_connect_timeout_and_no_failure),
+        cmocka_unit_test(a_host_that_falls_silent_is_ejected_for_its_timeouts),
+        cmocka_unit_test(without_failover_a_refusal_is_503_uf),
+        cmocka_unit_test(the_last_of_three_hosts_stay_whatever_they_do),
+        cmocka_unit_test(a_get_that_loses_the_race_of_keep_alive_is_sent_again),
+        cmocka_unit_test(a_post_that_loses_it_is_503_uc_and_never_sent_twice),
+        cmocka_unit_test(kill_9_loses_only_what_was_in_flight),
+        cmocka_unit_test(an_early_413_reaches_the_client_that_still_uploads),
+        cmocka_unit_test(a_limit_on_bodies_answers_413_itself),
+        cmocka_unit_test(a_cut_answer_never_looks_whole),
+        cmocka_unit_test(a_client_that_stops_reading_costs_one_buffer),
+        cmocka_unit_test(a_slow_reader_gets_every_byte),
+        cmocka_unit_test(a_host_that_stops_reading_costs_one_buffer),
+        cmocka_unit_test(a_steady_upload_may_take_longer_than_the_route_timeout),
+        cmocka_unit_test(a_long_answer_knows_no_clock_where_none_is_set),
+        cmocka_unit_test(own_overflow_ejects_nobody),
+        cmocka_unit_test(own_request_limit_ejects_nobody),
+        cmocka_unit_test(client_cancels_eject_nobody),
+        cmocka_unit_test(a_timeout_in_our_own_queue_ejects_nobody),
+        cmocka_unit_test(want_of_ports_is_not_the_hosts_fault),
+        cmocka_unit_test(a_late_answer_never_answers_the_next_request),
+        cmocka_unit_test(max_connections_2_is_exact_and_starves_no_worker),
+        cmocka_unit_test(draining_finishes_what_is_under_way),
+        cmocka_unit_test(draining_ends_at_its_timeout_whatever_hangs),
+        cmocka_unit_test(quitting_ends_at_once),
+        cmocka_unit_test(accepting_pauses_without_descriptors_and_recovers),
+        cmocka_unit_test(the_wall_clock_may_step_as_it_likes),
     };
 
     return cmocka_run_group_tests_name("plane", tests, NULL, NULL);
