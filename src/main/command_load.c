@@ -127,6 +127,7 @@ static const char *parse_method(struct bytes value, void *target)
     return NULL;
 }
 
+/* A table of what can be typed. */
 static enum options_verdict read_options(struct arguments *a, int argc, char **argv)
 {
     const struct command_option options[] = {

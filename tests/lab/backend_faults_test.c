@@ -260,8 +260,10 @@ static void refusing_and_resetting_are_for_connections(void **state)
     assert_false(fault_set_resets(&f.set, 1, &f.rng, 0));
     reset.after = 1;
     add(reset, 0);
+    plan_at(0, "/", 0); /* a request is no connection */
     assert_false(fault_set_resets(&f.set, 0, &f.rng, 0));
     assert_true(fault_set_resets(&f.set, 0, &f.rng, 0));
+    assert_int_equal(f.set.faults[1].matched, 2);
 }
 
 static void there_are_at_most_64_and_ids_are_never_used_again(void **state)
@@ -361,6 +363,12 @@ static void extreme_values_do_not_overflow(void **state)
     p.stall_period = 2;
     p.stall = 1;
     assert_true(request_plan_end(&p, MONO_NEVER - 1, MONO_NEVER) == MONO_NEVER);
+    p = (struct request_plan){.factor = 1};
+    p.stall_period = UINT64_C(1) << 40;
+    p.stall = p.stall_period - 1;
+    assert_true(request_plan_end(&p, 0, UINT64_C(1) << 25) == MONO_NEVER);
+    p = (struct request_plan){.factor = 1};
+    assert_true(request_plan_end(&p, 0, (UINT64_C(1) << 60) + 1) == (UINT64_C(1) << 60) + 1);
 }
 
 int main(void)

@@ -119,6 +119,42 @@ static void what_is_shown_is_read_again_as_it_was(void **state)
     assert_true(again.probability == f.probability);
 }
 
+static void what_is_wrong_is_refused_with_the_key_and_what_to_write(void **state)
+{
+    static const char *const rows[][2] = {
+        {"{\"fault\": \"hang\", \"server\": 3}",
+         "\"server\": write \"all\" or a number from 0 to 2"},
+        {"{\"fault\": \"hang\", \"server\": -1}", "from 0 to 2"},
+        {"{\"fault\": \"hang\", \"server\": 1.0}", "from 0 to 2"},
+        {"{\"fault\": \"delay\", \"value\": \"0s\"}", "\"value\": write a duration"},
+        {"{\"fault\": \"delay\", \"value\": \"24h1ns\"}", "up to 24h"},
+        {"{\"fault\": \"stall-every\", \"value\": \"1s\", \"stall\": \"1s\"}", "must be shorter"},
+        {"{\"fault\": \"hang\", \"fault\": \"hang\"}", "write a JSON object"},
+        {"{\"fault\": \"hang\", \"probability\": 1.5}", "from 0 to 1"},
+        {"{\"fault\": \"hang\", \"probability\": -0.1}", "from 0 to 1"},
+        {"{\"fault\": \"drip\", \"value\": \"1s\", \"bytes\": 0}", "1 to 65536"},
+        {"{\"fault\": \"drip\", \"value\": \"1s\", \"bytes\": 65537}", "1 to 65536"},
+        {"{\"fault\": \"hang\", \"path\": \"x/\"}", "such as \"/delay\""},
+        {"{\"fault\": \"status\", \"value\": 199}", "from 200 to 599"},
+        {"{\"fault\": \"status\", \"value\": 600}", "from 200 to 599"},
+        {"{\"fault\": \"slow\", \"value\": 1000001}", "from 0 to 1000000"},
+        {"{\"fault\": \"hang\", \"pathh\": 1}", "did you mean \"path\"?"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct fault f = {.kind = FAULT_KIND_COUNT};
+        char room[256];
+        struct text why;
+
+        text_init(&why, room, sizeof(room));
+        assert_false(fault_from_json(bytes_of(rows[i][0]), 3, &f, &why));
+        if (strstr(text_end(&why), rows[i][1]) == NULL)
+            fail_msg("%s says: %s", rows[i][0], room);
+        assert_int_equal(f.kind, FAULT_KIND_COUNT);
+    }
+}
+
 /* Law: however a document is damaged, it is read or refused with a reason; nothing else happens. */
 static void damaged_documents_are_refused_with_a_reason(void **state)
 {
@@ -166,6 +202,7 @@ int main(void)
         cmocka_unit_test(every_kind_is_read_with_the_value_of_its_example),
         cmocka_unit_test(the_value_goes_where_its_kind_wants_it),
         cmocka_unit_test(what_is_shown_is_read_again_as_it_was),
+        cmocka_unit_test(what_is_wrong_is_refused_with_the_key_and_what_to_write),
         cmocka_unit_test(damaged_documents_are_refused_with_a_reason),
     };
 

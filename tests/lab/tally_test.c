@@ -74,6 +74,17 @@ static void a_status_beyond_the_table_is_no_trouble(void **state)
 
     tally_over(&t, &s);
     assert_int_equal(t.outcomes[CALL_ANSWERED], 1);
+    assert_int_equal(histogram_at_most(&t.all.histogram, UINT64_MAX), 1);
+}
+
+static void a_part_of_a_microsecond_counts_as_a_whole_one(void **state)
+{
+    static struct latency l;
+    (void)state;
+
+    latency_record(&l, 1001);
+    latency_record(&l, 3 * MS);
+    assert_int_equal(latency_quantile(&l, 0.5), 2000);
 }
 
 static void the_lag_is_what_the_generator_was_late(void **state)
@@ -174,6 +185,7 @@ int main(void)
         cmocka_unit_test(success_is_an_answer_from_200_to_399),
         cmocka_unit_test(failures_are_in_all_and_not_among_the_successes),
         cmocka_unit_test(a_status_beyond_the_table_is_no_trouble),
+        cmocka_unit_test(a_part_of_a_microsecond_counts_as_a_whole_one),
         cmocka_unit_test(the_lag_is_what_the_generator_was_late),
         cmocka_unit_test(no_quantile_is_above_the_largest_nor_below_the_value),
         cmocka_unit_test(times_are_shown_with_three_digits),

@@ -283,6 +283,9 @@ static void the_nearest_word_must_be_near(void **state)
 
     assert_string_equal(options_nearest("bakend", words, 3), "backend");
     assert_string_equal(options_nearest("laod", words, 3), "load");
+    assert_string_equal(options_nearest("bckedn", words, 3), "backend"); /* two edits */
+    assert_null(options_nearest("bckdn", words, 3));
+    assert_string_equal(options_nearest("a", (const char *const[]){"ab", "ac"}, 2), "ab");
     assert_null(options_nearest("frontend", words, 3));
     assert_null(options_nearest("", words, 3));
     assert_null(options_nearest("xyz", words, 3));
