@@ -366,7 +366,7 @@ static void extreme_values_do_not_overflow(void **state)
     p = (struct request_plan){.factor = 1};
     p.stall_period = UINT64_C(1) << 40;
     p.stall = p.stall_period - 1;
-    assert_true(request_plan_end(&p, 0, UINT64_C(1) << 25) == MONO_NEVER);
+    assert_true(request_plan_end(&p, 0, UINT64_C(3) << 23) == MONO_NEVER);
     p = (struct request_plan){.factor = 1};
     assert_true(request_plan_end(&p, 0, (UINT64_C(1) << 60) + 1) == (UINT64_C(1) << 60) + 1);
 }
