@@ -43,7 +43,8 @@ struct listen_options {
 struct listener_ops {
     void (*pause)(struct listener *l);
     void (*resume)(struct listener *l);
-    void (*address)(struct listener *l, struct address *out); /* as bound: the real port for port 0 */
+    /* As bound: the real port for port 0. A unix path is the listener's and goes with it. */
+    void (*address)(struct listener *l, struct address *out);
     void (*close)(struct listener *l);
 };
 

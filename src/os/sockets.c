@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/sockets.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
@@ -132,6 +134,65 @@ static bool remove_stale(const union socket_name *name, socklen_t len)
     return nobody_listens(name, len) && unlink(name->local.sun_path) == 0;
 }
 
+static bool listens_at(int fd, const union socket_name *wanted)
+{
+    union socket_name name;
+    socklen_t len = sizeof(name);
+    int listening = 0;
+    socklen_t size = sizeof(listening);
+
+    memset(&name, 0, sizeof(name));
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0 || !listening)
+        return false;
+    return getsockname(fd, &name.any, &len) == 0 && name.any.sa_family == AF_UNIX &&
+           strcmp(name.local.sun_path, wanted->local.sun_path) == 0;
+}
+
+/* A second descriptor of |fd|, if that is what is wanted; else -1. Looks again at what it got: |fd|
+ * is some other thread's, which may close it meanwhile. */
+static int copy_if_listening(int fd, const union socket_name *wanted)
+{
+    int copy;
+
+    if (!listens_at(fd, wanted))
+        return -1;
+    copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    if (copy >= 0 && listens_at(copy, wanted))
+        return copy;
+    if (copy >= 0)
+        close(copy);
+    return -1;
+}
+
+/*
+ * Unix sockets know no SO_REUSEPORT: the pollers of one process share one socket instead. It is
+ * looked for among our own descriptors, once for each listener at start-up. One whose path was
+ * removed does not count: nobody can get to it. -1: there is none.
+ */
+static int share(const struct address *at)
+{
+    union socket_name name;
+    socklen_t len;
+    struct dirent *entry;
+    struct stat about;
+    DIR *all;
+    int copy = -1;
+
+    if (socket_name_from(at, &name, &len) != IO_OK || lstat(at->path, &about) != 0)
+        return -1;
+    all = opendir("/proc/self/fd");
+    if (all == NULL)
+        return -1;
+    while (copy < 0 && (entry = readdir(all)) != NULL) {
+        uint64_t fd;
+
+        if (bytes_parse_u64(bytes_of(entry->d_name), &fd) && fd <= INT_MAX)
+            copy = copy_if_listening((int)fd, &name);
+    }
+    closedir(all);
+    return copy;
+}
+
 static int bind_to(int fd, const struct address *at)
 {
     union socket_name name;
@@ -164,9 +225,12 @@ static void prepare_to_listen(int fd, const struct address *at, const struct lis
 int socket_to_listen(const struct address *at, const struct listen_options *o)
 {
     int backlog = o == NULL || o->backlog <= 0 ? INT_MAX : o->backlog; /* the kernel cuts it */
-    int fd = socket_open(at);
+    int fd = at->kind == ADDRESS_UNIX && o != NULL && o->reuse_port ? share(at) : -1;
     int err;
 
+    if (fd >= 0)
+        return fd;
+    fd = socket_open(at);
     if (fd < 0)
         return fd;
     prepare_to_listen(fd, at, o);

@@ -259,6 +259,47 @@ static void unix_sockets_come_and_go_with_their_path(void **state)
     }
 }
 
+static void pollers_of_one_process_share_a_unix_path(void **state)
+{
+    struct loop l, m;
+    struct end clients[2];
+    struct listen_options shared = {.reuse_port = true};
+    struct stat about;
+    char path[64];
+    struct address at = {.kind = ADDRESS_UNIX, .path = path};
+    (void)state;
+
+    snprintf(path, sizeof(path), "/tmp/fb-os-shared-%d", (int)getpid());
+    loop_init(&l);
+    loop_init(&m);
+    assert_int_equal(poller_listen(l.poller, &at, &shared, &l.listener), IO_OK);
+    assert_int_equal(poller_listen(m.poller, &at, &shared, &m.listener), IO_OK);
+    listener_own(l.listener, &loop_events, &l);
+    listener_own(m.listener, &loop_events, &m);
+    l.on_accepted = hang_up;
+    memset(clients, 0, sizeof(clients));
+    m.on_accepted = hang_up;
+    /* Each can be the one that accepts; who pauses leaves it to the other. */
+    listener_pause(m.listener);
+    end_connect(&clients[0], &l, &at);
+    UNTIL(&l, l.accepted == 1);
+    listener_resume(m.listener);
+    listener_pause(l.listener);
+    end_connect(&clients[1], &l, &at);
+    UNTIL(&m, m.accepted == 1);
+    UNTIL(&l, clients[0].ended && clients[1].ended);
+    end_close(&clients[0]);
+    end_close(&clients[1]);
+    loop_stop(&m); /* the first to go takes the name with it */
+    assert_int_equal(lstat(path, &about), -1);
+    /* So a third listens anew, and is not confused with what still listens without a name. */
+    loop_init(&m);
+    assert_int_equal(poller_listen(m.poller, &at, &shared, &m.listener), IO_OK);
+    assert_int_equal(lstat(path, &about), 0);
+    loop_stop(&m);
+    loop_stop(&l);
+}
+
 static void a_file_at_the_path_is_never_removed(void **state)
 {
     struct loop l;
@@ -305,6 +346,7 @@ int main(void)
         cmocka_unit_test(several_pollers_share_a_port_and_others_may_not),
         cmocka_unit_test(it_speaks_ipv6),
         cmocka_unit_test(unix_sockets_come_and_go_with_their_path),
+        cmocka_unit_test(pollers_of_one_process_share_a_unix_path),
         cmocka_unit_test(a_file_at_the_path_is_never_removed),
     };
 
