@@ -82,27 +82,27 @@ static void put_quantile(struct text *t, const struct demo_score *s, double q)
         show_span(t, latency_quantile(&s->latency, q));
 }
 
+/* A row fits a terminal of 80 columns: drawn over itself, a wrapped line would not. */
 static void put_state(struct text *t, const struct peer_state *s)
 {
     if (!s->ejected) {
         text_str(t, "in");
         return;
     }
-    text_str(t, "OUT  ");
-    text_str(t, s->reason);
-    text_str(t, ", back in ");
+    text_str(t, "OUT ");
     text_u64(t, (s->back_in_ms + 999) / 1000);
-    text_char(t, 's');
+    text_str(t, "s ");
+    text_str(t, s->reason);
 }
 
 static void put_score(struct text *t, const struct demo_score *s, size_t from)
 {
     text_u64(t, s->ended);
-    show_pad(t, from, 32);
+    show_pad(t, from, 31);
     show_share(t, s->succeeded, s->ended);
-    show_pad(t, from, 43);
+    show_pad(t, from, 40);
     put_quantile(t, s, 0.5);
-    show_pad(t, from, 51);
+    show_pad(t, from, 47);
     put_quantile(t, s, 0.99);
 }
 
@@ -113,10 +113,10 @@ static void put_row(struct text *t, const char *name, const struct demo_score *s
 
     text_str(t, "  ");
     text_str(t, name);
-    show_pad(t, from, 23);
+    show_pad(t, from, 22);
     put_score(t, score, from);
     if (state != NULL) {
-        show_pad(t, from, 59);
+        show_pad(t, from, 55);
         put_state(t, state);
     }
     text_char(t, '\n');
@@ -133,7 +133,7 @@ static void put_title(struct text *t, const struct demo_half *h, span_ns elapsed
 void demo_write_table(struct text *t, const struct demo_half *h, span_ns elapsed)
 {
     put_title(t, h, elapsed);
-    text_str(t, "  peer                 requests success    p50     p99     state\n");
+    text_str(t, "  peer                requests success  p50    p99     state\n");
     for (uint32_t i = 0; i < DEMO_PEERS; i++)
         put_row(t, h->peers[i].name, &h->peers[i].score, &h->peers[i].state);
     put_row(t, "what clients see", &h->whole, NULL);
