@@ -323,10 +323,14 @@ static void poll_admin(struct demo *d, struct demo_half *half, span_ns elapsed)
     buffer_release(&page);
 }
 
-static void print_text(const struct text *t)
+/* Ends the demo where nobody reads any more, or nothing more can be written. */
+static void print_text(struct demo *d, const struct text *t)
 {
     fwrite(t->data, 1, t->len, stdout);
-    fflush(stdout);
+    if (fflush(stdout) == 0 || d->loop.stopped)
+        return;
+    (void)complain("cannot write", strerror(errno));
+    lab_loop_stop(&d->loop);
 }
 
 /* Over the one drawn before. */
@@ -350,7 +354,7 @@ static void draw_table(struct demo *d, const struct demo_half *half, span_ns ela
             text_str(&out, "\033[K"); /* what the longer line before left there */
         text_char(&out, room[i]);
     }
-    print_text(&out);
+    print_text(d, &out);
     d->drawn = true;
 }
 
@@ -368,7 +372,7 @@ static void draw(struct demo *d, const struct demo_half *half, span_ns elapsed)
     d->plain_second = elapsed / NS_PER_S;
     text_init(&t, room, sizeof(room));
     demo_write_line(&t, half, elapsed);
-    print_text(&t);
+    print_text(d, &t);
 }
 
 /* Until all requests have ended. False: interrupted, or a child died. */
@@ -437,7 +441,7 @@ static bool run_half(struct demo *d, struct demo_half *half, const char *title, 
 
 /* --- all of it --- */
 
-static void print_comparison(const struct demo *d)
+static void print_comparison(struct demo *d)
 {
     char room[SCREEN];
     struct text t;
@@ -445,7 +449,7 @@ static void print_comparison(const struct demo *d)
     text_init(&t, room, sizeof(room));
     text_str(&t, d->options.style == DEMO_LIVE ? "" : "\n");
     demo_write_comparison(&t, &d->half[0], &d->half[1]);
-    print_text(&t);
+    print_text(d, &t);
 }
 
 /* The comparison was shown, so however this ends, all went well. */
@@ -477,9 +481,10 @@ static bool show(struct demo *d)
     if (!good)
         return false;
     print_comparison(d);
-    if (d->options.keep)
+    good = !d->loop.stopped;
+    if (good && d->options.keep)
         keep_on(d);
-    return true;
+    return good;
 }
 
 /* Stopping needs turns, so an interrupt must not end those. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lab/loop.h"
 
+#include <signal.h>
 #include <stddef.h>
 
 #include <sys/prctl.h>
@@ -9,12 +10,21 @@
 #include "os/clock.h"
 #include "os/poller.h"
 
+/* Under nohup: a blocked signal reaches us even where it is to be ignored. */
+static bool hangup_is_ignored(void)
+{
+    struct sigaction action;
+
+    return sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 static void told(void *owner, enum os_signal signal)
 {
     struct lab_loop *l = owner;
 
-    if (signal != OS_SIGNAL_USR1)
-        l->stopped = l->interrupted = true;
+    if (signal == OS_SIGNAL_USR1 || (signal == OS_SIGNAL_HUP && hangup_is_ignored()))
+        return;
+    l->stopped = l->interrupted = true;
 }
 
 int lab_loop_open(struct lab_loop *l)

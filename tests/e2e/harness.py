@@ -49,14 +49,17 @@ def show_address(address):
 class Process:
     """A firebreak process. What it prints is collected; stop() ends it and checks how."""
 
-    def __init__(self, *args, env=None, descriptors=None):
-        def limit():
-            resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+    def __init__(self, *args, env=None, descriptors=None, ignore=None):
+        def prepare():
+            if descriptors is not None:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+            if ignore is not None:
+                signal.signal(ignore, signal.SIG_IGN)
 
         self.args = [binary(), *map(str, args)]
         self.popen = subprocess.Popen(self.args, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                       stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})},
-                                      preexec_fn=limit if descriptors else None)
+                                      preexec_fn=prepare if descriptors or ignore else None)
         self.out = []
         self.err = []
         self._threads = [threading.Thread(target=self._collect, args=(s, lines), daemon=True)
@@ -154,9 +157,9 @@ class Process:
 class Backend(Process):
     """firebreak backend with |count| servers at free ports and a control address."""
 
-    def __init__(self, count=1, *args):
+    def __init__(self, count=1, *args, **keys):
         super().__init__("backend", "--listen", "127.0.0.1:0", "--count", count,
-                         "--control", "127.0.0.1:0", *args)
+                         "--control", "127.0.0.1:0", *args, **keys)
         self.control = parse_address(self.wait_line(r"^control (.*)$").group(1))
         self.servers = [parse_address(l.split()[1]) for l in self.out
                         if l.startswith("listening ")]

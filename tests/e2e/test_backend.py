@@ -2,6 +2,7 @@
 """firebreak backend: its pages, its workers, and each fault as a raw client sees it."""
 import json
 import os
+import signal
 import socket
 import threading
 import time
@@ -80,7 +81,14 @@ def test_bytes_are_as_many_as_asked(backend, n):
         assert c.request("GET", "/").status == 200
 
 
-def test_a_huge_body_costs_the_backend_no_memory(backend):
+@pytest.fixture
+def frugal(start):
+    """A server whose memory can be judged: a sanitizer's hoard of freed memory is kept small."""
+    return start(Backend, env={"ASAN_OPTIONS": "quarantine_size_mb=1"})
+
+
+def test_a_huge_body_costs_the_backend_no_memory(frugal):
+    backend = frugal
     with Connection(backend.address) as c:
         request(backend.address, "GET", "/bytes/3000000")
         before = backend.memory()
@@ -132,7 +140,8 @@ def test_echo_answers_while_the_body_still_comes(backend):
         assert c.read_answer().body == b"helloworld"
 
 
-def test_an_echo_that_nobody_reads_is_bounded(backend):
+def test_an_echo_that_nobody_reads_is_bounded(frugal):
+    backend = frugal
     request(backend.address, "POST", "/echo", body=b"x" * 100000)
     before = backend.memory()
     with Connection(backend.address) as c:
@@ -559,6 +568,25 @@ def test_it_ends_at_once_when_told(backend):
         c.send(compose("GET", "/delay/60000"))
         wait_for(lambda: backend.stats()["busy"] == 1, "it is worked on")
         assert backend.stop(5) == 0
+
+
+def test_under_nohup_a_hangup_does_not_end_it():
+    with Process("backend", "--listen", "127.0.0.1:0", ignore=signal.SIGHUP) as p:
+        address = parse_address(p.wait_line(r"^listening (.*)$").group(1))
+        p.signal(signal.SIGHUP)
+        for _ in range(3):
+            assert request(address, "GET", "/").status == 200
+    p = Process("backend", "--listen", "127.0.0.1:0")
+    p.wait_line(r"^listening (.*)$")
+    p.signal(signal.SIGHUP)
+    assert p.wait() == 0
+
+
+def test_it_listens_on_ipv6_too():
+    with Process("backend", "--listen", "[::1]:0") as p:
+        address = parse_address(p.wait_line(r"^listening (\[::1\]:\d+)$").group(1))
+        answer = request(address, "GET", "/")
+        assert answer.field("x-firebreak-backend") == show_address(address)
 
 
 def test_without_descriptors_it_pauses_and_recovers():

@@ -169,6 +169,17 @@ def test_a_temporary_folder_that_is_none_is_said():
     assert done.returncode == 1 and b"/nonexistent" in done.stderr
 
 
+def test_it_ends_when_nobody_reads_any_more():
+    begun = time.monotonic()
+    p = subprocess.Popen([binary(), "demo", "--seconds", "600"], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE)
+    p.stdout.readline()
+    p.stdout.close()
+    assert p.wait(60) == 1 and time.monotonic() - begun < 60
+    assert b"cannot write" in p.stderr.read()
+    p.stderr.close()
+
+
 @pytest.mark.parametrize("args, words", [
     (["--seconds", "1"], "2 to 86400"),
     (["--rate", "0"], "1 to 20000"),
