@@ -20,36 +20,14 @@ static const char two_digits[] = "0001020304050607080910111213141516171819202122
 static const uint32_t power_of_ten[] = {1,      10,      100,      1000,      10000,
                                         100000, 1000000, 10000000, 100000000, 1000000000};
 
-void text_init(struct text *t, char *data, size_t room)
-{
-    *t = (struct text){.data = data, .room = room};
-}
-
-void text_put(struct text *t, struct bytes b)
+void text_put_cut(struct text *t, struct bytes b)
 {
     size_t room = t->room - t->len;
 
-    if (b.len > room) {
-        t->failed = true;
-        b.len = room;
-    }
-    if (b.len == 0)
-        return;
-    memcpy(t->data + t->len, b.data, b.len);
-    t->len += b.len;
-}
-
-void text_str(struct text *t, const char *s)
-{
-    text_put(t, bytes_of(s));
-}
-
-void text_char(struct text *t, char c)
-{
-    if (t->len == t->room)
-        t->failed = true;
-    else
-        t->data[t->len++] = c;
+    t->failed = true;
+    if (room > 0)
+        memcpy(t->data + t->len, b.data, room);
+    t->len = t->room;
 }
 
 /* Writes |v| so that it ends before |end|; returns where it begins. */
@@ -191,11 +169,14 @@ void text_double(struct text *t, double value, unsigned decimals)
 
 void text_hex(struct text *t, uint64_t v, unsigned digits)
 {
-    for (unsigned i = digits; i > 0; i--) {
-        unsigned shift = 4 * (i - 1);
+    char *end;
 
-        text_char(t, shift < 64 ? "0123456789abcdef"[(v >> shift) & 15] : '0');
-    }
+    for (; digits > t->room - t->len; digits--, v >>= 4)
+        t->failed = true; /* the last ones find no room */
+    t->len += digits;
+    end = t->data + t->len;
+    for (unsigned i = 0; i < digits; i++, v >>= 4)
+        *--end = "0123456789abcdef"[v & 15];
 }
 
 char *text_end(struct text *t)

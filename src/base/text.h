@@ -20,10 +20,38 @@ struct text {
     bool failed;
 };
 
-void text_init(struct text *t, char *data, size_t room);
-void text_put(struct text *t, struct bytes b);
-void text_str(struct text *t, const char *s);
-void text_char(struct text *t, char c);
+static inline void text_init(struct text *t, char *data, size_t room)
+{
+    *t = (struct text){.data = data, .room = room};
+}
+
+/* What fits of |b|: where not all does. */
+void text_put_cut(struct text *t, struct bytes b);
+
+/* Inline, as most of what is put is a constant of a few bytes. */
+static inline void text_put(struct text *t, struct bytes b)
+{
+    if (b.len > t->room - t->len) {
+        text_put_cut(t, b);
+    } else if (b.len > 0) {
+        memcpy(t->data + t->len, b.data, b.len);
+        t->len += b.len;
+    }
+}
+
+static inline void text_str(struct text *t, const char *s)
+{
+    text_put(t, bytes_of(s));
+}
+
+static inline void text_char(struct text *t, char c)
+{
+    if (t->len == t->room)
+        t->failed = true;
+    else
+        t->data[t->len++] = c;
+}
+
 void text_u64(struct text *t, uint64_t v);
 void text_i64(struct text *t, int64_t v);
 

@@ -22,6 +22,22 @@ static void put_field(struct text *t, struct bytes name, struct bytes value)
     text_put(t, BYTES("\r\n"));
 }
 
+/*
+ * A field of a message as it came. Mostly its line was written as we write it, and is copied in one
+ * go: the CR LF behind its value is there, as the whole head is.
+ */
+static void put_received(struct text *t, const struct field *f)
+{
+    const uint8_t *behind_name = f->name.data + f->name.len;
+    bool as_ours = f->value.data == behind_name + 2 && behind_name[1] == ' ' &&
+                   f->value.data[f->value.len] == '\r';
+
+    if (as_ours)
+        text_put(t, bytes_from(f->name.data, f->name.len + f->value.len + 4));
+    else
+        put_field(t, f->name, f->value);
+}
+
 /* What was written since |from|: a view for the log. */
 static struct bytes since(const struct text *t, size_t from)
 {
@@ -147,7 +163,7 @@ static void put_request_fields(struct stream *s, struct text *t, const struct me
 
         if (f->hop_by_hop || written_apart((enum field_id)f->id))
             continue;
-        put_field(t, f->name, f->value);
+        put_received(t, f);
         if (f->id == FIELD_USER_AGENT && s->facts.user_agent.len == 0)
             s->facts.user_agent = bytes_from(t->data + t->len - f->value.len - 2, f->value.len);
     }
@@ -261,7 +277,7 @@ static void put_answer_fields(struct text *t, const struct message_head *head)
         const struct field *f = &head->fields[i];
 
         if (!f->hop_by_hop && f->id != FIELD_CONTENT_LENGTH && f->id != FIELD_TRANSFER_ENCODING)
-            put_field(t, f->name, f->value);
+            put_received(t, f);
     }
 }
 
