@@ -9,6 +9,9 @@
 /* How long accepting rests when descriptors or memory ran out. */
 #define ACCEPT_REST (100 * NS_PER_MS)
 
+/* How often that is worth a line in the log. */
+#define ACCEPT_QUIET NS_PER_S
+
 static void pause_all(struct worker *w)
 {
     for (uint32_t i = 0; i < w->listener_count; i++)
@@ -31,6 +34,10 @@ static void rest(struct worker *w, const char *why)
     w->accepting_paused = true;
     pause_all(w);
     worker_count(w, WORKER_accept_paused, 1);
+    if (w->now < w->accept_quiet_until)
+        return; /* room comes and goes: once was enough */
+    w->accept_quiet_until = mono_after(w->now, ACCEPT_QUIET);
+    w->accept_told = true;
     log_event(w->setup.log, LOG_WARNING, "accept.paused",
               "worker %u: %s; new connections wait in the kernel's queue", w->setup.index, why);
 }
@@ -71,10 +78,8 @@ static void on_troubled(void *owner, int error)
 {
     struct listener_rt *l = owner;
 
-    if (error == IO_NO_DESCRIPTORS || error == IO_NO_MEMORY) {
-        listener_count(l, HTTP_downstream_cx_overflow, 1);
-        rest(l->worker, io_error_text(error));
-    }
+    listener_count(l, HTTP_downstream_cx_overflow, 1);
+    rest(l->worker, io_error_text(error));
 }
 
 static const struct listener_events accepting_events = {
@@ -99,13 +104,15 @@ static struct address address_of(const struct listener_config *c)
 
 static int open_one(struct worker *w, struct listener_rt *l)
 {
-    const struct listen_options options = {.reuse_port = l->config->address.kind != ADDRESS_UNIX};
+    const struct listen_options options = {.reuse_port = true};
     struct address at = address_of(l->config);
     int error = poller_listen(w->setup.poller, &at, &options, &l->listener);
 
     if (error != IO_OK)
         return error;
     listener_address(l->listener, &l->local);
+    if (l->local.kind == ADDRESS_UNIX)
+        l->local = l->config->address; /* the listener's path goes with it; records come later */
     atomic_store_explicit(&l->config->state->port, l->local.port, memory_order_release);
     listener_own(l->listener, &accepting_events, l);
     return IO_OK;

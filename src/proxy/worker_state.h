@@ -74,6 +74,8 @@ struct worker {
     struct timer accept_retry;
     struct timer drain_end;
     bool accepting_paused;
+    bool accept_told;           /* the pause was logged: its end is to be, too */
+    mono_ns accept_quiet_until; /* no further pause is logged before */
     bool draining;
     bool done;
     mono_ns date_until; /* the Date below holds until then */

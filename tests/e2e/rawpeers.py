@@ -232,7 +232,8 @@ class Proxy:
                 raise AssertionError("firebreak did not start: " + self.errors())
             words = line.split()
             if words[0] == "listening":
-                self.ports[words[1]] = int(words[2].rsplit(":", 1)[1])
+                where = words[2].rsplit(":", 1)[1]
+                self.ports[words[1]] = int(where) if where.isdigit() else where  # a unix path
             elif words[0] == "admin":
                 self.admin_port = int(words[1].rsplit(":", 1)[1])
         self.port = next(iter(self.ports.values()))

@@ -97,6 +97,27 @@ def test_term_finishes_what_is_under_way_then_exits(workers):
     upstream.close()
 
 
+@pytest.mark.multiworker
+def test_workers_share_a_unix_listener_and_drain_it(tmp_path):
+    release = threading.Event()
+    upstream = Upstream(held(release))
+    path = tmp_path / "web.sock"
+    text = config([upstream], workers=2).replace("listen: 127.0.0.1:0", f"listen: unix:{path}")
+    with Proxy(config=text) as proxy:
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(str(path))
+        busy = Peer(s)
+        busy.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        wait_for(lambda: proxy.stat("cluster.backend.upstream_rq_active") == 1, "the request")
+        proxy.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: not path.exists(), "the listener to close")
+        release.set()
+        assert status_of(busy.answer()[0]) == 200
+        assert proxy.process.wait(20) == 0
+        assert proxy.records(1)[0]["downstream_local_address"] == f"unix:{path}"
+    upstream.close()
+
+
 def refuses(port):
     try:
         socket.create_connection(("127.0.0.1", port)).close()
