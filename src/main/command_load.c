@@ -22,7 +22,8 @@
 #define BODY_MAX          (UINT64_C(1) << 40)
 #define CONNECTIONS_MAX   1000000
 #define CONNECTIONS_LEAST 16
-#define OWN_DESCRIPTORS   64 /* for everything but connections */
+#define CONNECTIONS_USUAL 4096 /* with more, connecting is slow: the kernel seeks a free port */
+#define OWN_DESCRIPTORS   64   /* for everything but connections */
 
 static const struct command_help help = {
     .name = "load",
@@ -162,7 +163,7 @@ static enum options_verdict read_options(struct arguments *a, int argc, char **a
          .placeholder = "MAX",
          .least = 1,
          .most = CONNECTIONS_MAX,
-         .help = "most at once (rate x timeout, as far as descriptors go)"},
+         .help = "most at once (rate x timeout, at most 4096)"},
         {.name = "timeout",
          .kind = OPTION_DURATION,
          .target = &a->load.timeout,
@@ -439,13 +440,15 @@ static uint32_t choose_connections(const struct arguments *a)
     double wanted = a->load.rate * ((double)a->load.timeout / (double)NS_PER_S);
 
     room = room > 2 * OWN_DESCRIPTORS ? room - OWN_DESCRIPTORS : OWN_DESCRIPTORS;
-    if (a->connections > 0)
-        wanted = (double)a->connections;
     if (a->connections > room)
         fprintf(stderr, "firebreak load: --connections: only %lu descriptors can be had\n",
                 (unsigned long)room);
-    if (wanted < CONNECTIONS_LEAST && a->connections == 0)
+    if (a->connections > 0)
+        wanted = (double)a->connections;
+    else if (wanted < CONNECTIONS_LEAST)
         wanted = CONNECTIONS_LEAST;
+    else if (wanted > CONNECTIONS_USUAL)
+        wanted = CONNECTIONS_USUAL;
     return wanted < (double)room ? (uint32_t)wanted : (uint32_t)room;
 }
 
