@@ -281,13 +281,36 @@ static void os_link_read_stop(struct link *base)
     clear(link_of(base), LINK_READING);
 }
 
-static ssize_t send_parts(int fd, const struct bytes *parts, size_t n, size_t *total)
+/* Up to here a copy costs less than what the kernel makes of a vector. */
+#define COPY_MAX 2048u
+
+static size_t length_of(const struct bytes *parts, size_t n)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; i < n; i++)
+        total += parts[i].len;
+    return total;
+}
+
+static ssize_t send_copy(int fd, const struct bytes *parts, size_t n)
+{
+    uint8_t copy[COPY_MAX];
+    size_t at = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (parts[i].len > 0)
+            memcpy(copy + at, parts[i].data, parts[i].len);
+        at += parts[i].len;
+    }
+    return send(fd, copy, at, MSG_NOSIGNAL);
+}
+
+static ssize_t send_vector(int fd, const struct bytes *parts, size_t n)
 {
     struct iovec vector[LINK_PARTS_MAX];
     struct msghdr message = {.msg_iov = vector, .msg_iovlen = n};
 
-    assert(n <= LINK_PARTS_MAX);
-    *total = 0;
     for (size_t i = 0; i < n; i++) {
         union {
             const void *lent;
@@ -295,13 +318,19 @@ static ssize_t send_parts(int fd, const struct bytes *parts, size_t n, size_t *t
         } data = {.lent = parts[i].data}; /* iovec serves reads too, hence not const */
 
         vector[i] = (struct iovec){.iov_base = data.wanted, .iov_len = parts[i].len};
-        *total += parts[i].len;
     }
+    return sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+static ssize_t send_parts(int fd, const struct bytes *parts, size_t n, size_t *total)
+{
+    assert(n <= LINK_PARTS_MAX);
+    *total = length_of(parts, n);
     if (*total == 0)
         return 0;
     if (n == 1)
         return send(fd, parts[0].data, parts[0].len, MSG_NOSIGNAL);
-    return sendmsg(fd, &message, MSG_NOSIGNAL);
+    return *total <= COPY_MAX ? send_copy(fd, parts, n) : send_vector(fd, parts, n);
 }
 
 static int write_failed(struct os_link *l, int number)
