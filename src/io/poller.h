@@ -26,7 +26,8 @@ struct connect_options {
 
 /* A const table a kind of owner. */
 struct listener_events {
-    /* The link is the owner's: link_own it and read, or close it. |peer| is valid during the call. */
+    /* The link is the owner's: link_own it and read, or close it. |peer| is valid during the call.
+     */
     void (*accepted)(void *owner, struct link *l, const struct address *peer);
     /*
      * Accepting failed with an io_error. For IO_NO_DESCRIPTORS and IO_NO_MEMORY the back end has
@@ -90,7 +91,8 @@ static inline int poller_connect(struct poller *p, const struct address *to,
     return p->ops->connect(p, to, o, out);
 }
 
-/* The listener starts accepting at once; set its events with listener_own before the next dispatch. */
+/* The listener starts accepting at once; set its events with listener_own before the next dispatch.
+ */
 static inline int poller_listen(struct poller *p, const struct address *at,
                                 const struct listen_options *o, struct listener **out)
 {

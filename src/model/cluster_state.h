@@ -20,9 +20,9 @@ struct cluster_state {
     struct limit connections;
     struct limit pending;
     struct limit requests;
-    _Atomic uint32_t waiting; /* requests, on any worker, that wait for a connection slot */
-    struct cluster_cells **cells;            /* [worker] */
-    struct endpoint_cells **endpoint_cells;  /* [worker][host] */
+    _Atomic uint32_t waiting;     /* requests, on any worker, that wait for a connection slot */
+    struct cluster_cells **cells; /* [worker] */
+    struct endpoint_cells **endpoint_cells;         /* [worker][host] */
     _Atomic uint64_t outlier[OUTLIER_METRIC_COUNT]; /* by the control thread */
 };
 

@@ -17,11 +17,12 @@
 
 struct record_attempt {
     struct bytes endpoint; /* "10.0.0.1:8080" */
-    const char *outcome;   /* "answered", "connect_failed", "reset", "timed_out", "cancelled", "overflow" */
-    uint32_t status;       /* 0: none came */
-    uint32_t flags;        /* why it failed */
-    span_ns queue_time;    /* from the pick to a connection */
-    span_ns service_time;  /* from the connection to the end of the answer, or of the attempt */
+    const char
+        *outcome; /* "answered", "connect_failed", "reset", "timed_out", "cancelled", "overflow" */
+    uint32_t status;      /* 0: none came */
+    uint32_t flags;       /* why it failed */
+    span_ns queue_time;   /* from the pick to a connection */
+    span_ns service_time; /* from the connection to the end of the answer, or of the attempt */
 };
 
 struct request_record {
@@ -32,16 +33,17 @@ struct request_record {
     struct bytes request_id;
     struct bytes user_agent;
     struct bytes forwarded_for;
-    const char *protocol; /* "HTTP/1.1", "HTTP/1.0" */
-    uint32_t status;      /* 0: none was sent */
-    uint32_t flags;       /* enum response_flag bits */
-    const char *details;  /* "via_upstream", "no_healthy_upstream", ... */
-    const char *termination; /* why the connection was closed, or NULL */
+    const char *protocol;          /* "HTTP/1.1", "HTTP/1.0" */
+    uint32_t status;               /* 0: none was sent */
+    uint32_t flags;                /* enum response_flag bits */
+    const char *details;           /* "via_upstream", "no_healthy_upstream", ... */
+    const char *termination;       /* why the connection was closed, or NULL */
     const char *transport_failure; /* "connection refused", or NULL */
     uint64_t bytes_received;
     uint64_t bytes_sent;
     span_ns duration;
-    span_ns upstream_service_time; /* end of request to response head; only where status came from upstream */
+    span_ns upstream_service_time; /* end of request to response head; only where status came from
+                                      upstream */
     bool from_upstream;
     span_ns queue_time;   /* sum over the attempts */
     span_ns service_time; /* sum over the attempts */

@@ -24,7 +24,7 @@
 
 struct endpoint {
     struct address address;
-    struct bytes text; /* "127.0.0.1:9001", as shown */
+    struct bytes text;     /* "127.0.0.1:9001", as shown */
     struct bytes hostname; /* as configured: a name, or the same as |text| */
     struct bytes zone;
     struct bytes version;
@@ -53,31 +53,31 @@ struct cluster {
     uint32_t keepalive_idle_s;
     uint32_t keepalive_interval_s;
     uint32_t keepalive_probes;
-    bool connect_failover; /* a connect that fails moves the request to another host, once */
+    bool connect_failover;       /* a connect that fails moves the request to another host, once */
     struct cluster_state *state; /* a reference of the snapshot's */
 };
 
 enum path_match { PATH_PREFIX, PATH_EXACT };
 
 struct route {
-    struct bytes name;          /* as shown in logs; may be empty */
-    uint32_t host_count;        /* 0: any host */
-    const struct bytes *hosts;  /* lower case; "*", "*.example.test", "example.test" */
-    uint32_t method_count;      /* 0: any method */
+    struct bytes name;         /* as shown in logs; may be empty */
+    uint32_t host_count;       /* 0: any host */
+    const struct bytes *hosts; /* lower case; "*", "*.example.test", "example.test" */
+    uint32_t method_count;     /* 0: any method */
     const struct bytes *methods;
     enum path_match match;
-    struct bytes path;          /* prefix matches whole bytes, as Envoy's: "/a" matches "/ab" */
-    uint32_t cluster;           /* index */
-    span_ns timeout;            /* total, from the end of the request; MONO_NEVER: none */
-    span_ns per_try_timeout;    /* MONO_NEVER: none */
-    span_ns idle_timeout;       /* nothing moves either way; MONO_NEVER: none */
+    struct bytes path;       /* prefix matches whole bytes, as Envoy's: "/a" matches "/ab" */
+    uint32_t cluster;        /* index */
+    span_ns timeout;         /* total, from the end of the request; MONO_NEVER: none */
+    span_ns per_try_timeout; /* MONO_NEVER: none */
+    span_ns idle_timeout;    /* nothing moves either way; MONO_NEVER: none */
 };
 
 struct http_limits {
-    uint32_t head_bytes;    /* request line and fields; more: 431 (414 where the line alone is) */
-    uint32_t fields;        /* number; more: 431 */
-    uint64_t body_bytes;    /* UINT64_MAX: none; more: 413 */
-    uint32_t buffer_bytes;  /* of one direction of one request */
+    uint32_t head_bytes;   /* request line and fields; more: 431 (414 where the line alone is) */
+    uint32_t fields;       /* number; more: 431 */
+    uint64_t body_bytes;   /* UINT64_MAX: none; more: 413 */
+    uint32_t buffer_bytes; /* of one direction of one request */
 };
 
 struct listener_state {
@@ -92,12 +92,12 @@ struct listener_config {
     uint32_t route_count;
     const struct route *routes;
     struct http_limits limits;
-    span_ns head_timeout;       /* from the first byte of a head to its last */
-    span_ns body_timeout;       /* from the head to the last byte of the body; MONO_NEVER: none */
-    span_ns idle_timeout;       /* a connection with no request under way */
-    uint32_t trusted_hops;      /* proxies in front whose X-Forwarded-For entries are believed */
-    bool via;                   /* add Via */
-    bool normalize_forwarded;   /* forward the normalised path; false: as the client sent it */
+    span_ns head_timeout;     /* from the first byte of a head to its last */
+    span_ns body_timeout;     /* from the head to the last byte of the body; MONO_NEVER: none */
+    span_ns idle_timeout;     /* a connection with no request under way */
+    uint32_t trusted_hops;    /* proxies in front whose X-Forwarded-For entries are believed */
+    bool via;                 /* add Via */
+    bool normalize_forwarded; /* forward the normalised path; false: as the client sent it */
     bool merge_slashes;
     struct listener_state *state;
 };
@@ -120,14 +120,15 @@ struct snapshot {
     struct address admin; /* ADDRESS_NONE: off */
     uint32_t workers;     /* 0: one a CPU */
     struct access_log_config access_log;
-    struct bytes user;      /* empty: stay who we are */
-    uint64_t memory_limit;  /* 0: half of the memory */
-    span_ns drain_timeout;  /* from the first signal to the hard end */
+    struct bytes user;     /* empty: stay who we are */
+    uint64_t memory_limit; /* 0: half of the memory */
+    span_ns drain_timeout; /* from the first signal to the hard end */
 };
 
 /*
- * Lets the snapshot's listeners and clusters have their run-time state (of |workers| workers). Called once by
- * whoever starts the process, after the number of workers is known. False: no memory.
+ * Lets the snapshot's listeners and clusters have their run-time state (of |workers| workers).
+ * Called once by whoever starts the process, after the number of workers is known. False: no
+ * memory.
  */
 bool snapshot_attach_state(struct snapshot *s, uint32_t workers);
 

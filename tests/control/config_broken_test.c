@@ -206,6 +206,15 @@ static void values_of_the_wrong_kind_or_size_are_refused(void **state)
         {OF_LISTENER("trustedHops: 1.0"), 5, 16, "must be a whole number; not '1.0'"},
         {OF_LISTENER("via: maybe"), 5, 8, "'via' must be on or off; not 'maybe'"},
         {OF_LISTENER("via: {}"), 5, 8, "'via' must be on or off"},
+    };
+    (void)state;
+
+    CHECK_ALL(rows);
+}
+
+static void values_for_the_process_or_a_cluster_that_cannot_be_are_refused(void **state)
+{
+    static const struct broken rows[] = {
         {GOOD "workers: 0\n", 3, 10, "'workers' must be between 1 and 256, or auto; not '0'"},
         {GOOD "workers: many\n", 3, 10, "must be a whole number, or auto; not 'many'"},
         {GOOD "memoryLimit: 1MiB\n", 3, 14, "'memoryLimit' must be at least 16MiB, or auto"},
@@ -431,6 +440,7 @@ int main(void)
         cmocka_unit_test(unknown_keys_are_refused_with_a_guess),
         cmocka_unit_test(what_does_not_exist_yet_is_said_to_come_later),
         cmocka_unit_test(values_of_the_wrong_kind_or_size_are_refused),
+        cmocka_unit_test(values_for_the_process_or_a_cluster_that_cannot_be_are_refused),
         cmocka_unit_test(what_is_missing_or_said_twice_is_refused),
         cmocka_unit_test(names_addresses_and_matches_are_checked),
         cmocka_unit_test(several_errors_are_shown_in_the_order_of_the_file),
