@@ -12,7 +12,8 @@
  */
 #include "codec/http1_head.h"
 
-#define SIZE_DIGITS_MAX 16
+#define SIZE_DIGITS_MAX   16
+#define SHORT_SIZE_DIGITS 8
 
 /* Where in *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] ). */
 enum extension_state {
@@ -303,6 +304,34 @@ static enum http1_result read_data(struct http1_body *b, struct bytes *in, struc
     return data->len > 0 ? HTTP1_OK : HTTP1_MORE;
 }
 
+/* The CR LF behind a chunk, where both are there. */
+static void take_chunk_end(struct http1_body *b, struct bytes *in)
+{
+    if (b->state != HTTP1_BODY_CHUNK_CR || in->len < 2 || in->data[0] != '\r' ||
+        in->data[1] != '\n')
+        return;
+    start_chunk(b);
+    *in = bytes_skip(*in, 2);
+}
+
+/* A size line as most are: a few digits and CR LF, all there. What is not goes byte by byte. */
+static void take_size_line(struct http1_body *b, struct bytes *in)
+{
+    uint64_t size = 0;
+    size_t n = 0;
+
+    if (b->state != HTTP1_BODY_CHUNK_SIZE || b->digits > 0)
+        return;
+    for (; n < in->len && n < SHORT_SIZE_DIGITS && byte_is(in->data[n], BYTE_HEX); n++)
+        size = size << 4 | hex_value(in->data[n]);
+    if (n == 0 || in->len - n < 2 || in->data[n] != '\r' || in->data[n + 1] != '\n')
+        return;
+    b->left = size;
+    b->state = size == 0 ? HTTP1_BODY_TRAILER : HTTP1_BODY_CHUNK_DATA;
+    b->line_bytes = 0;
+    *in = bytes_skip(*in, n + 2);
+}
+
 /* The bytes between chunks, up to data, the trailer section, or the end of |*in|. */
 static enum http1_result read_frame(struct http1_body *b, struct bytes *in,
                                     struct http1_fault *fault)
@@ -310,6 +339,8 @@ static enum http1_result read_frame(struct http1_body *b, struct bytes *in,
     size_t n = 0;
     const char *why = NULL;
 
+    take_chunk_end(b, in);
+    take_size_line(b, in);
     while (n < in->len && b->state != HTTP1_BODY_CHUNK_DATA && b->state != HTTP1_BODY_TRAILER &&
            why == NULL)
         why = frame_byte(b, in->data[n++]);
