@@ -135,6 +135,13 @@ static void give_reason(struct exchange *x, enum reason reason)
     x->flags |= reasons[reason].flag;
 }
 
+/* The answer is there: how long the client takes to read the rest is the idle timeout's. */
+static void end_deadlines(struct exchange *x)
+{
+    x->deadline = MONO_NEVER;
+    x->body_deadline = MONO_NEVER;
+}
+
 /* A local answer, where none has begun; else the client's connection is broken off. */
 static void fail(struct exchange *x, enum reason reason, struct actions *out)
 {
@@ -142,12 +149,12 @@ static void fail(struct exchange *x, enum reason reason, struct actions *out)
     if (x->status == 0 && reasons[reason].status != 0) {
         x->status = reasons[reason].status;
         x->state = EXCHANGE_DELIVERING;
-        /* They have done their work, and must not cut the answer they led to. */
-        x->deadline = MONO_NEVER;
-        x->body_deadline = MONO_NEVER;
+        end_deadlines(x);
         act(out, (struct action){.kind = ACTION_RESPOND, .reason = reason});
         return;
     }
+    if (x->flags == FLAG_NONE)
+        x->flags = FLAG_LR; /* the answer was cut by us: its record must not look like a success */
     act(out, (struct action){.kind = ACTION_CUT, .reason = reason});
     finish(x, out);
 }
@@ -187,7 +194,7 @@ static void on_request_complete(struct exchange *x, mono_ns now)
 {
     x->complete_at = now;
     x->body_deadline = MONO_NEVER;
-    if (x->route == NULL)
+    if (x->route == NULL || x->state == EXCHANGE_DELIVERING)
         return;
     if (!x->tunnel)
         x->deadline = mono_after(now, x->route->timeout);
@@ -322,6 +329,7 @@ static void on_upstream_complete(struct exchange *x, mono_ns now, struct actions
     assert(x->state == EXCHANGE_ANSWERING);
     attempt_end(x, ATTEMPT_ANSWERED, FLAG_NONE, now);
     x->state = EXCHANGE_DELIVERING;
+    end_deadlines(x);
     act_simple(out, ACTION_RELEASE);
 }
 
@@ -415,7 +423,7 @@ static void time_out_attempt(struct exchange *x, enum reason reason, mono_ns now
 
 static mono_ns idle_deadline(const struct exchange *x)
 {
-    return x->route == NULL ? MONO_NEVER : mono_after(x->active_at, x->route->idle_timeout);
+    return mono_after(x->active_at, x->route == NULL ? x->idle_timeout : x->route->idle_timeout);
 }
 
 static enum reason why_time(const struct exchange *x, mono_ns now)
@@ -495,6 +503,7 @@ void exchange_init(struct exchange *x, const struct exchange_setup *setup, mono_
     x->try_deadline = MONO_NEVER;
     x->body_deadline = mono_after(now, setup->body_timeout);
     x->active_at = now;
+    x->idle_timeout = setup->idle_timeout;
     x->status = 0;
     x->flags = FLAG_NONE;
     x->reason = REASON_NONE;

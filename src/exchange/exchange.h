@@ -136,6 +136,7 @@ struct exchange {
     mono_ns try_deadline;  /* per-try timeout */
     mono_ns body_deadline; /* for the request's last byte */
     mono_ns active_at;     /* something last moved; kept by exchange_touch */
+    span_ns idle_timeout;  /* where no route says another */
     uint32_t status;       /* sent to the client; 0: none */
     uint32_t flags;
     enum reason reason;
@@ -156,6 +157,7 @@ struct exchange_setup {
     const struct route *route;
     struct process_state *process;
     span_ns body_timeout;
+    span_ns idle_timeout; /* where there is no route */
     bool idempotent;
 };
 

@@ -26,7 +26,7 @@ static void count_closed(struct downstream *d)
 {
     struct listener_rt *l = d->listener;
     bool remote = d->client_ended;
-    bool active = d->stream != NULL && !stream_over(d->stream);
+    bool active = d->stream != NULL;
 
     listener_uncount(l, HTTP_downstream_cx_active);
     listener_uncount(l, HTTP_downstream_cx_http1_active);
@@ -251,24 +251,59 @@ void downstream_reject(struct downstream *d, uint32_t status, const char *body)
     read_on(d);
 }
 
-void downstream_next(struct downstream *d, bool keep_alive)
+/* A FIN would end an answer without length well: only where none has begun may it be one. */
+static void break_off(struct downstream *d)
 {
-    bool whole = keep_alive || exchange_request_complete(&d->stream->x);
+    if (d->stream->x.status != 0)
+        downstream_cut(d);
+    else
+        close_now(d);
+    d->stream = NULL;
+}
+
+static void close_after(struct downstream *d)
+{
+    bool whole = exchange_request_complete(&d->stream->x);
 
     d->stream = NULL;
     if (d->state == DOWNSTREAM_DEAD)
         return;
-    if (!keep_alive) {
-        if (whole && d->in.len == 0)
-            close_now(d);
-        else
-            linger(d);
+    if (whole && d->in.len == 0)
+        close_now(d);
+    else
+        linger(d);
+}
+
+static void go_on(struct downstream *d)
+{
+    d->stream = NULL;
+    if (d->state == DOWNSTREAM_DEAD)
         return;
-    }
     enter(d, DOWNSTREAM_IDLE);
     if (d->processing)
         return;             /* the loop further up goes on */
     process(d, BYTES_NONE); /* what is pipelined: its turn has come */
+    downstream_pace(d);
+}
+
+void downstream_next(struct downstream *d, enum downstream_after after)
+{
+    switch (after) {
+    case DOWNSTREAM_GOES_ON:
+        go_on(d);
+        return;
+    case DOWNSTREAM_CLOSES:
+        close_after(d);
+        return;
+    case DOWNSTREAM_BREAKS_OFF:
+        break_off(d);
+        return;
+    }
+}
+
+void downstream_tunnel(struct downstream *d)
+{
+    process(d, BYTES_NONE);
     downstream_pace(d);
 }
 
@@ -415,6 +450,23 @@ static void use(struct downstream *d, struct bytes *in)
     }
 }
 
+/* May the client have sent its last byte, so that what is under way goes on? */
+static bool may_end(const struct downstream *d)
+{
+    switch (d->state) {
+    case DOWNSTREAM_IDLE:
+    case DOWNSTREAM_HEAD:
+        return false;
+    case DOWNSTREAM_BUSY:
+        return d->stream->x.tunnel || exchange_request_complete(&d->stream->x);
+    case DOWNSTREAM_LINGER:
+        return !downstream_flushed(d);
+    case DOWNSTREAM_DEAD:
+        return true;
+    }
+    return true;
+}
+
 /* What |data|, behind what was held, gives; what it does not is held. */
 static void process(struct downstream *d, struct bytes data)
 {
@@ -441,10 +493,8 @@ static void process(struct downstream *d, struct bytes data)
         kept = inbuf_append(&d->in, in, &d->worker->allocations);
     }
     inbuf_release(&held);
-    if (!kept)
+    if (!kept || (d->client_ended && !may_end(d)))
         gone(d);
-    else if (d->client_ended && d->stream == NULL)
-        close_now(d);
 }
 
 /* --- what the link says --- */
@@ -469,16 +519,21 @@ static void on_ended(void *owner)
 
     d->client_ended = true;
     d->reading = false;
-    /* With requests behind this one it has said all it wanted, and waits. */
-    if (d->state == DOWNSTREAM_BUSY && (d->in.len > 0 || stream_client_ended(d->stream)))
+    if (!may_end(d)) {
+        gone(d);
         return;
-    gone(d);
+    }
+    /* With requests behind this one it has said all it wanted, and waits. */
+    if (d->state == DOWNSTREAM_BUSY && d->in.len == 0 && !stream_client_ended(d->stream))
+        gone(d);
 }
 
 static void on_writable(void *owner)
 {
     struct downstream *d = owner;
 
+    if (d->stream != NULL)
+        exchange_touch(&d->stream->x, d->worker->now); /* it has taken something */
     if (outbuf_flush(&d->out, &d->worker->outbufs, d->link) != 0) {
         gone(d);
         return;

@@ -69,8 +69,17 @@ static inline bool downstream_flushed(const struct downstream *d)
 /* Reads the client, or not, as there is room for what it sends. */
 void downstream_pace(struct downstream *d);
 
-/* Its stream is over: goes on with the next request, or closes. */
-void downstream_next(struct downstream *d, bool keep_alive);
+enum downstream_after {
+    DOWNSTREAM_GOES_ON,   /* with the next request */
+    DOWNSTREAM_CLOSES,    /* the answer is whole, and the last one */
+    DOWNSTREAM_BREAKS_OFF /* the client has left, or was left, in the middle */
+};
+
+/* Its stream is over. */
+void downstream_next(struct downstream *d, enum downstream_after after);
+
+/* The stream is a tunnel from here on: what the client sent ahead is its first bytes. */
+void downstream_tunnel(struct downstream *d);
 
 /* Breaks the connection off: the client must not take what it has for whole. */
 void downstream_cut(struct downstream *d);

@@ -229,6 +229,7 @@ static struct stream *next_for(struct pool *p)
 static void park(struct pool *p, struct upstream *up)
 {
     up->state = UPSTREAM_IDLE;
+    up->parked = true;
     list_push_front(&p->idle, &up->in_pool);
     p->cluster->idle_count++;
     alarm_set(&up->alarm, &p->cluster->worker->wheel,

@@ -100,7 +100,11 @@ static void abandon(struct stream *s)
 
 static void check_delivered(struct stream *s)
 {
-    if (s->x.state == EXCHANGE_DELIVERING && downstream_flushed(s->down))
+    if (s->x.state != EXCHANGE_DELIVERING || !downstream_flushed(s->down))
+        return;
+    if (s->down->write_failed)
+        stream_client_gone(s);
+    else
         stream_event(s, &(struct exchange_event){.kind = EVENT_DELIVERED});
 }
 
@@ -114,19 +118,28 @@ static void respond(struct stream *s, enum reason reason)
     downstream_write(s->down, &answer, 1);
 }
 
-static bool goes_on(const struct stream *s)
+/* There will be no other attempt. */
+static void forget_kept(struct stream *s)
 {
-    return exchange_request_complete(&s->x) && !s->close_client && !s->x.tunnel && s->x.status != 0;
+    s->out.keep = false;
+    if (outbuf_empty(&s->out))
+        outbuf_release(&s->out, &s->worker->outbufs);
+}
+
+static enum downstream_after after(const struct stream *s)
+{
+    if (s->x.reason == REASON_CLIENT_GONE)
+        return DOWNSTREAM_BREAKS_OFF;
+    if (exchange_request_complete(&s->x) && !s->close_client && !s->x.tunnel && s->x.status != 0)
+        return DOWNSTREAM_GOES_ON;
+    return DOWNSTREAM_CLOSES;
 }
 
 static void finish(struct stream *s)
 {
-    struct downstream *down = s->down;
-    bool keep_alive = goes_on(s);
-
     recording_make(s);
     bury_later(s);
-    downstream_next(down, keep_alive);
+    downstream_next(s->down, after(s));
 }
 
 static void perform(struct stream *s, const struct action *a)
@@ -150,6 +163,7 @@ static void perform(struct stream *s, const struct action *a)
         return;
     case ACTION_FORWARD:
         s->forwarding = true;
+        forget_kept(s);
         return;
     case ACTION_RESPOND:
         respond(s, a->reason);
@@ -184,7 +198,8 @@ void stream_event(struct stream *s, const struct exchange_event *event)
 bool stream_connected(struct stream *s, struct upstream *up)
 {
     s->up = up;
-    stream_event(s, &(struct exchange_event){.kind = EVENT_CONNECTED, .reused = up->requests > 0});
+    stream_event(s, &(struct exchange_event){.kind = EVENT_CONNECTED,
+                                             .reused = up->requests > 0 || up->parked});
     return up->stream == s;
 }
 
@@ -222,7 +237,7 @@ static void advance(struct stream *s, size_t taken)
 /* The client has closed its half of a tunnel: so do we, once all it said is written. */
 static void shut_host(struct stream *s)
 {
-    if (s->host_shut || s->up == NULL || !outbuf_empty(&s->out))
+    if (s->host_shut || s->up == NULL || s->head_sent < s->head_len || !outbuf_empty(&s->out))
         return;
     s->host_shut = true;
     link_shut(s->up->link);
@@ -332,6 +347,7 @@ bool stream_begin(struct downstream *down, struct bytes path, const struct route
         .route = route,
         .process = w->setup.process,
         .body_timeout = down->listener->config->body_timeout,
+        .idle_timeout = down->listener->config->idle_timeout,
         .idempotent = method_idempotent(head->method_id),
     };
 
@@ -373,6 +389,10 @@ static void receive_tunnel(struct stream *s, struct bytes *in)
     s->request.moved += in->len;
     to_host(s, in, 1);
     *in = BYTES_NONE;
+    if (s->no_memory)
+        stream_refuse(s, REASON_OUT_OF_MEMORY);
+    else if (s->down->client_ended)
+        shut_host(s);
     downstream_pace(s->down);
 }
 
@@ -429,7 +449,8 @@ bool stream_client_ended(struct stream *s)
         return true;
     }
     /* Who has said "close" may close its half and wait; who has not would want to ask again. */
-    if (exchange_request_complete(&s->x) && !s->facts.keep_alive)
+    if (exchange_request_complete(&s->x) &&
+        (!s->facts.keep_alive || s->x.state == EXCHANGE_DELIVERING))
         return true;
     stream_client_gone(s);
     return false;

@@ -29,12 +29,11 @@ static void bury_later(struct upstream *up)
     list_push_back(&up->pool->cluster->worker->dead_upstreams, &up->all);
 }
 
-/* The link goes; the slot falls free. */
+/* The link is gone; the slot falls free. */
 static void end(struct upstream *up)
 {
     struct pool *pool = up->pool;
 
-    link_close(up->link);
     bury_later(up);
     pool_closed(pool);
 }
@@ -42,12 +41,14 @@ static void end(struct upstream *up)
 void upstream_close(struct upstream *up)
 {
     cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_destroy_local, 1);
+    link_close(up->link);
     end(up);
 }
 
 static void close_by_host(struct upstream *up)
 {
     cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_destroy_remote, 1);
+    link_close(up->link);
     end(up);
 }
 
@@ -215,6 +216,14 @@ void upstream_release(struct upstream *up)
     pool_ready(up->pool, up);
 }
 
+/* Nothing but a FIN says where the bytes of a tunnel end: one that is cut must not have it. */
+static void reset(struct upstream *up)
+{
+    cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_destroy_local, 1);
+    link_abort(up->link);
+    end(up);
+}
+
 static void count_broken(struct upstream *up, enum cluster_metric side)
 {
     cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_destroy_with_active_rq, 1);
@@ -223,10 +232,15 @@ static void count_broken(struct upstream *up, enum cluster_metric side)
 
 void upstream_abandon(struct upstream *up)
 {
+    bool tunnel = up->stream->x.tunnel;
+
     up->stream = NULL;
     if (up->ended) {
         count_broken(up, CLUSTER_upstream_cx_destroy_remote_with_active_rq);
         close_by_host(up);
+    } else if (tunnel) {
+        count_broken(up, CLUSTER_upstream_cx_destroy_local_with_active_rq);
+        reset(up);
     } else {
         count_broken(up, CLUSTER_upstream_cx_destroy_local_with_active_rq);
         upstream_close(up);
@@ -281,7 +295,9 @@ static bool take_final(struct upstream *up, struct message_head *head, struct ga
     if (s->up != up)
         return false;
     gather_add(g, forwarding_write_answer(s, head));
-    return true;
+    if (s->x.tunnel)
+        downstream_tunnel(s->down);
+    return s->up == up;
 }
 
 /* One head off |*in|, if it is whole. False: nothing more can be done with |*in| now. */

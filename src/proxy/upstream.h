@@ -36,6 +36,7 @@ struct upstream {
     bool answer_seen;   /* BUSY: a byte of an answer has come */
     bool reusable;      /* BUSY: the answer lets the connection live on */
     bool ended;         /* the host's FIN */
+    bool parked;        /* was idle before: the host may have closed it unseen */
     uint32_t requests;  /* begun on it */
     struct alarm alarm; /* connect timeout, idle timeout */
     mono_ns connect_at;
