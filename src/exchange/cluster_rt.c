@@ -47,9 +47,16 @@ bool cluster_rt_open(struct cluster_rt *rt, uint32_t host)
     return true;
 }
 
+bool cluster_rt_room(const struct cluster_rt *rt)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    return limit_used(&rt->state->connections) < rt->config->limits.max_connections;
+}
+
 void cluster_rt_closed(struct cluster_rt *rt, uint32_t host)
 {
     limit_give(&rt->state->connections);
+    atomic_thread_fence(memory_order_seq_cst); /* before the look at who waits: cluster_rt_room */
     cluster_rt_uncount(rt, CLUSTER_upstream_cx_active);
     cluster_rt_count(rt, CLUSTER_upstream_cx_destroy, 1);
     endpoint_rt_uncount(rt, host, ENDPOINT_cx_active);

@@ -170,6 +170,27 @@ static void must_wait(struct stream *s)
     stream_event(s, &(struct exchange_event){.kind = EVENT_MUST_WAIT});
 }
 
+/* A slot may be free: the longest waiting request gets it, with a host picked anew. */
+static void serve_slot(struct cluster_pools *c)
+{
+    while (!list_empty(&c->queue)) {
+        struct stream *s = CONTAINER_OF(c->queue.next, struct stream, waiting);
+        uint32_t host = cluster_rt_pick(&c->rt);
+        struct pool *p = host == NO_HOST ? s->pool : &c->pools[host];
+        enum opened opened = open_one(p);
+
+        if (opened == NO_SLOT)
+            return;
+        pool_leave(s);
+        if (p != s->pool)
+            exchange_move(&s->x, host);
+        if (opened == OPENED)
+            wait_at_host(p, s);
+        else
+            stream_connect_failed(s, FAULT_LOCAL);
+    }
+}
+
 /* |s| was told to wait and agreed; now see that there is something to wait for. */
 static void open_for(struct pool *p, struct stream *s)
 {
@@ -187,6 +208,9 @@ static void open_for(struct pool *p, struct stream *s)
     other = take_idle_anywhere(p->cluster);
     if (other == NULL) {
         wait_for_slot(p, s);
+        /* Another worker may have given one back just before it could see that we wait. */
+        if (cluster_rt_room(&p->cluster->rt))
+            serve_slot(p->cluster);
         return;
     }
     exchange_move(&s->x, other->pool->host);
@@ -248,31 +272,10 @@ void pool_ready(struct pool *p, struct upstream *up)
     while ((s = next_for(p)) != NULL)
         if (stream_connected(s, up))
             return;
-    if (slots_wanted(c) > 0 || c->worker->draining)
+    if (slots_wanted(c) > 0 || c->worker->draining || !cluster_rt_healthy(&c->rt, p->host))
         upstream_close(up);
     else
         park(p, up);
-}
-
-/* A slot may be free: the longest waiting request gets it, with a host picked anew. */
-static void serve_slot(struct cluster_pools *c)
-{
-    while (!list_empty(&c->queue)) {
-        struct stream *s = CONTAINER_OF(c->queue.next, struct stream, waiting);
-        uint32_t host = cluster_rt_pick(&c->rt);
-        struct pool *p = host == NO_HOST ? s->pool : &c->pools[host];
-        enum opened opened = open_one(p);
-
-        if (opened == NO_SLOT)
-            return;
-        pool_leave(s);
-        if (p != s->pool)
-            exchange_move(&s->x, host);
-        if (opened == OPENED)
-            wait_at_host(p, s);
-        else
-            stream_connect_failed(s, FAULT_LOCAL);
-    }
 }
 
 void pool_closed(struct pool *p)
@@ -323,6 +326,7 @@ void pools_slot_news(struct cluster_pools *c)
 {
     struct upstream *up;
 
+    look_through(c);
     if (!list_empty(&c->queue)) {
         serve_slot(c);
         return;
