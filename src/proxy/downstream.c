@@ -132,6 +132,13 @@ static void enter(struct downstream *d, enum downstream_state state)
     }
 }
 
+/* One more for which there will be one record: a request, or what never became one. */
+static void count_request(struct downstream *d)
+{
+    listener_count(d->listener, HTTP_downstream_rq_total, 1);
+    listener_count(d->listener, HTTP_downstream_rq_http1_total, 1);
+}
+
 static void on_alarm(struct timer *t, mono_ns now)
 {
     struct downstream *d = CONTAINER_OF(t, struct downstream, alarm.timer);
@@ -152,6 +159,7 @@ static void on_alarm(struct timer *t, mono_ns now)
         return;
     case DOWNSTREAM_HEAD:
         listener_count(d->listener, HTTP_downstream_rq_header_timeout, 1);
+        count_request(d);
         recording_make_reject(d, 408, FLAG_NONE, reasons[REASON_HEAD_TIMEOUT].details);
         downstream_reject(d, 408, reasons[REASON_HEAD_TIMEOUT].body);
         return;
@@ -320,15 +328,9 @@ static void reject_bad(struct downstream *d, const struct http1_fault *fault)
     uint32_t flag = fault->status == 400 ? FLAG_DPE : FLAG_NONE;
 
     listener_count(d->listener, HTTP_downstream_cx_protocol_error, 1);
+    count_request(d);
     recording_make_reject(d, fault->status, flag, fault->details);
     downstream_reject(d, fault->status, http1_reason(fault->status));
-}
-
-static void count_request(struct downstream *d)
-{
-    listener_count(d->listener, HTTP_downstream_rq_total, 1);
-    listener_count(d->listener, HTTP_downstream_rq_http1_total, 1);
-    listener_count(d->listener, HTTP_downstream_rq_active, 1);
 }
 
 static bool plain_path(struct bytes path)
@@ -371,6 +373,7 @@ static void begin(struct downstream *d, bool more)
     const struct message_head *head = &d->worker->head;
     struct bytes path;
 
+    count_request(d);
     if (head->method_id == METHOD_CONNECT) {
         reject(d, REASON_NOT_IMPLEMENTED);
         return;
@@ -385,7 +388,7 @@ static void begin(struct downstream *d, bool more)
         return;
     }
     enter(d, DOWNSTREAM_BUSY);
-    count_request(d);
+    listener_count(d->listener, HTTP_downstream_rq_active, 1);
     if (!stream_begin(d, path, router_match(d->listener->config, head, path), more)) {
         listener_uncount(d->listener, HTTP_downstream_rq_active);
         reject(d, REASON_OUT_OF_MEMORY);

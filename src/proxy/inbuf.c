@@ -47,7 +47,7 @@ void inbuf_keep(struct inbuf *b, struct bytes rest)
     b->len = (uint32_t)rest.len;
 }
 
-void inbuf_release(struct inbuf *b)
+void inbuf_free(struct inbuf *b)
 {
     memory_give(b->data);
     *b = (struct inbuf){.data = NULL};

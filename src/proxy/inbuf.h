@@ -26,7 +26,14 @@ bool inbuf_append(struct inbuf *b, struct bytes more, uint64_t *allocations);
 /* Keeps only |rest|, which lies inside what it holds (or is empty). */
 void inbuf_keep(struct inbuf *b, struct bytes rest);
 
-void inbuf_release(struct inbuf *b);
+void inbuf_free(struct inbuf *b);
+
+/* Inline, as mostly it holds nothing. */
+static inline void inbuf_release(struct inbuf *b)
+{
+    if (b->data != NULL)
+        inbuf_free(b);
+}
 
 static inline struct bytes inbuf_bytes(const struct inbuf *b)
 {

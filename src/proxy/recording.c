@@ -136,8 +136,6 @@ static void put_reject(struct downstream *d, struct request_record *r)
 {
     struct worker *w = d->worker;
 
-    listener_count(d->listener, HTTP_downstream_rq_total, 1);
-    listener_count(d->listener, HTTP_downstream_rq_http1_total, 1);
     count_answer(d->listener, r->status);
     if (w->setup.records == NULL)
         return;

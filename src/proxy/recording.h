@@ -7,7 +7,8 @@
 
 void recording_make(struct stream *s);
 
-/* A message that never became a request (malformed, too slow): counted and written down too. */
+/* A message that never became a request (malformed, too slow): its answer counted and written down.
+ */
 void recording_make_reject(struct downstream *d, uint32_t status, uint32_t flags,
                            const char *details);
 

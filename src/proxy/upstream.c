@@ -414,12 +414,12 @@ static void on_received(void *owner, struct bytes data)
     if (join(up, data, &held, &in))
         take_answer(up, &in);
     else
-        broken(up, FAULT_RESET);
+        stream_refuse(s, REASON_OUT_OF_MEMORY); /* ours: nothing against the host */
     if (up->state == UPSTREAM_BUSY && up->stream == s) {
         if (keep_rest(up, &held, in))
             upstream_pace(up);
         else
-            broken(up, FAULT_RESET);
+            stream_refuse(s, REASON_OUT_OF_MEMORY);
     }
     inbuf_release(&held);
 }
