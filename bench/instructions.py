@@ -49,7 +49,6 @@ class Profile:
     def __init__(self, path):
         self.own = collections.Counter()
         self.calls = collections.Counter()  # (layer, function), (layer, function) -> inclusive cost
-        self.count = collections.Counter()  # the same -> how often
         self.names = {"file": {}, "fn": {}}
         self.resolve(*self.read(path))
 
@@ -60,11 +59,11 @@ class Profile:
         return self.names[kind][number]
 
     def read(self, path):
-        """Lines of cost: (function, file, cost), and of calls: (function, file, callee, cost, how often)."""
+        """Lines of cost: (function, file, cost), and of calls: (function, file, callee, cost)."""
         costs, calls = [], []
         file = callee_file = None
         fn = callee = (None, None)  # file and name: names of static functions occur twice
-        count = 0
+        is_call = False
         for line in path.read_text().splitlines():
             if line.startswith(("fl=", "fi=", "fe=")):
                 file = self.name("file", line[3:])
@@ -76,12 +75,12 @@ class Profile:
                 callee = (callee_file or file, self.name("fn", line[4:]))
                 callee_file = None
             elif line.startswith("calls="):
-                count = int(line[6:].split()[0])
+                is_call = True
             elif line and line[0] in "0123456789+-*":
                 cost = int(line.split()[1])
-                if count:
-                    calls.append((fn, file, callee, cost, count))
-                    count = 0
+                if is_call:
+                    calls.append((fn, file, callee, cost))
+                    is_call = False
                 else:
                     costs.append((fn, file, cost))
         return costs, calls
@@ -99,10 +98,8 @@ class Profile:
 
         for fn, file, cost in costs:
             self.own[layer(fn, file), fn[1]] += cost
-        for fn, file, callee, cost, count in calls:
-            edge = (layer(fn, file), fn[1]), (layer(callee, callee[0]), callee[1])
-            self.calls[edge] += cost
-            self.count[edge] += count
+        for fn, file, callee, cost in calls:
+            self.calls[(layer(fn, file), fn[1]), (layer(callee, callee[0]), callee[1])] += cost
 
     def layers(self):
         """Instructions of each layer; those of the C library count for who called it."""
@@ -120,15 +117,16 @@ class Profile:
                 sums[layer] += cost
         return sums
 
-    def heap_calls(self):
-        """Calls of the C library's heap, but for the simulator's own."""
-        sums = 0
-        for ((layer, _), (to, callee)), n in self.count.items():
-            if layer not in WORLD | {"libc"} and to == "libc" and callee in ("malloc", "calloc", "realloc"):
-                sums += n
-            elif layer in WORLD and to == "base" and callee.startswith("memory_") and callee != "memory_give":
-                sums -= n
-        return sums
+    def uses_heap(self):
+        """By cost, as callgrind counts calls while it does not collect, too."""
+        for ((layer, _), (to, callee)), cost in self.calls.items():
+            if cost == 0 or layer in WORLD | {"libc"}:
+                continue
+            if to == "base" and callee in ("memory_take", "memory_take_array", "memory_resize"):
+                return True
+            if to == "libc" and layer != "base" and callee in ("malloc", "calloc", "realloc"):
+                return True
+        return False
 
     def top(self, requests, n):
         costs = collections.Counter()
@@ -186,12 +184,12 @@ def write_kept(numbers):
     KEPT.write_text("\n".join(lines) + "\n")
 
 
-def judge(number, again, before, allocations, connections):
+def judge(number, again, before, allocates):
     """What is wrong with a row; |before| is what it is compared with, or None."""
     faults = []
     if abs(number - again) > SPREAD * number:
         faults.append("two runs differ")
-    if allocations > connections:
+    if allocates:
         faults.append("allocates")
     if before and number > before * (1 + RISE):
         faults.append(f"over {RISE:.0%} more than kept")
@@ -216,10 +214,9 @@ def main():
         layers, layers_again = profile.layers(), again[4].layers()
         number = round(sum(v for k, v in layers.items() if k not in WORLD) / requests)
         repeat = round(sum(v for k, v in layers_again.items() if k not in WORLD) / requests)
-        if connections == 0:  # else the simulator's part of a connection is among them
-            allocations = max(allocations, profile.heap_calls())
+        allocates = allocations > connections or (connections == 0 and profile.uses_heap())
         before = kept["rows"].get(name)
-        faults = judge(number, repeat, before if same_tools else None, allocations, connections)
+        faults = judge(number, repeat, before if same_tools else None, allocates)
         numbers[name] = number
         failed = failed or bool(faults)
         print(f"  {name:16} {number:7} {repeat:7} {before or '-':>7}"
@@ -228,7 +225,7 @@ def main():
               + (f"  {connections} connections" if connections else "")
               + (f"  FAILED: {', '.join(faults)}" if faults else ""))
         profile.top(requests, args.top)
-    print(f"\n  heap: allocations in all of {first[0][1]} requests, by the worker's counter and by callgrind")
+    print(f"\n  heap: allocations in all of {first[0][1]} requests, by the worker's counter; callgrind is asked as well")
     if kept["tools"] and not same_tools:
         print(f"  these tools: {tools()}\n  kept with:   {kept['tools']}: instructions are not judged")
     if args.write:

@@ -47,12 +47,33 @@ static char *digits_before(char *end, uint64_t v)
     return end;
 }
 
+/* |v| below a thousand, as octets and status codes are; there is room for three digits. */
+static size_t write_small(char *to, uint64_t v)
+{
+    if (v < 10) {
+        to[0] = (char)('0' + v);
+        return 1;
+    }
+    if (v < 100) {
+        memcpy(to, two_digits + 2 * v, 2);
+        return 2;
+    }
+    to[0] = (char)('0' + v / 100);
+    memcpy(to + 1, two_digits + 2 * (v % 100), 2);
+    return 3;
+}
+
 void text_u64(struct text *t, uint64_t v)
 {
     char digits[U64_DIGITS_MAX];
     const char *end = digits + sizeof(digits);
-    const char *begin = digits_before(digits + sizeof(digits), v);
+    const char *begin;
 
+    if (v < 1000 && t->room - t->len >= 3) {
+        t->len += write_small(t->data + t->len, v);
+        return;
+    }
+    begin = digits_before(digits + sizeof(digits), v);
     text_put(t, bytes_from(begin, (size_t)(end - begin)));
 }
 

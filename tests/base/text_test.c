@@ -125,6 +125,26 @@ static void hex_gives_the_lowest_digits(void **state)
     assert_string_equal(text_end(&t), "deadbeef eef 00000000000000000f");
 }
 
+static void what_finds_no_room_is_cut_to_the_byte(void **state)
+{
+    static const char expected[] = "deadbeef1234567word";
+    (void)state;
+
+    for (size_t room = 0; room < sizeof(expected); room++) {
+        char data[sizeof(expected) + 1];
+        struct text t = room_for(data, room);
+
+        memset(data, '!', sizeof(data));
+        text_hex(&t, 0xdeadbeef, 8);
+        text_u64(&t, 1234567);
+        text_str(&t, "word");
+        assert_int_equal(t.failed, room < sizeof(expected) - 1);
+        assert_int_equal(t.len, room);
+        assert_memory_equal(data, expected, room);
+        assert_int_equal(data[room], '!');
+    }
+}
+
 static void expect_double(double v, unsigned decimals, const char *expected)
 {
     char data[400];
@@ -296,6 +316,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_buffer_keeps_its_beginning_and_remembers),
+        cmocka_unit_test(what_finds_no_room_is_cut_to_the_byte),
         cmocka_unit_test(one_character_too_many_is_noticed),
         cmocka_unit_test(the_end_is_a_nul_that_does_not_count),
         cmocka_unit_test(whole_numbers_at_every_length),
