@@ -91,6 +91,12 @@ static void complain(struct talk *t, const char *law, const char *what)
     world_fail(world_of(t), law, what, t->id);
 }
 
+/* Nobody promised anything to requests of that time. */
+static bool lenient(const struct talk *t)
+{
+    return fact_of(t)->begun >= t->client->lenient_since;
+}
+
 /* The connection is at its end before the answer was. */
 static void broken(struct talk *t)
 {
@@ -103,14 +109,14 @@ static void broken(struct talk *t)
     if (!t->open) {
         c->refused++;
         fact_of(t)->excused = true;
-        if (!c->lenient)
+        if (!lenient(t))
             complain(t, "law 6", "the proxy did not take a connection; request");
     }
     if (t->head_came || t->receiver.len > 0) {
         end_and_close(t, OUTCOME_CUT);
         return;
     }
-    fact_of(t)->excused |= c->lenient;
+    fact_of(t)->excused |= lenient(t);
     end_and_close(t, OUTCOME_SILENCE);
 }
 
@@ -289,22 +295,31 @@ static void resume_due(struct world_event *e, mono_ns now)
     link_read_start(CONTAINER_OF(e, struct talk, resume)->io);
 }
 
+static void cancelled(struct talk *t)
+{
+    struct client *c = t->client;
+    uint64_t id = t->id;
+
+    if (id != 0)
+        fact_of(t)->excused = true;
+    talk_forget(t);
+    if (id == 0)
+        return;
+    ledger_end(c->ledger, id, OUTCOME_CANCELLED);
+    if (c->done != NULL)
+        c->done(c, id);
+}
+
 static void cancel_due(struct world_event *e, mono_ns now)
 {
     struct talk *t = CONTAINER_OF(e, struct talk, cancel);
-    struct client *c = t->client;
-    uint64_t id = t->id;
     (void)now;
 
-    fact_of(t)->excused = true;
     if (t->ask.cancel_softly)
         link_close(t->io);
     else
         link_abort(t->io);
-    talk_forget(t);
-    ledger_end(c->ledger, id, OUTCOME_CANCELLED);
-    if (c->done != NULL)
-        c->done(c, id);
+    cancelled(t);
 }
 
 static const char *method_text(enum method m)
@@ -420,6 +435,7 @@ static struct talk *dial(struct client *c)
     }
     t->client = c;
     t->open = false;
+    t->head_came = false;
     t->id = 0;
     list_init(&t->idle);
     list_push_back(&c->talks, &t->link);
@@ -442,6 +458,7 @@ void client_init(struct client *c, struct actor_loop *loop, struct ledger *ledge
         .ledger = ledger,
         .address = *address,
         .conns_max = UINT32_MAX,
+        .lenient_since = MONO_NEVER,
     };
     list_init(&c->talks);
     list_init(&c->idle);
@@ -490,6 +507,28 @@ void client_close_idle(struct client *c)
 
     while ((first = list_pop_front(&c->idle)) != NULL)
         end_and_close(CONTAINER_OF(first, struct talk, idle), OUTCOME_SILENCE);
+}
+
+void client_vanish(struct client *c)
+{
+    struct list all;
+
+    list_init(&all);
+    while (!list_empty(&c->talks)) {
+        struct talk *t = CONTAINER_OF(c->talks.next, struct talk, link);
+
+        list_remove(&t->link);
+        list_push_back(&all, &t->link);
+    }
+    while (!list_empty(&all)) {
+        struct talk *t = CONTAINER_OF(all.next, struct talk, link);
+
+        if (t->open)
+            net_vanish(t->io);
+        else
+            link_close(t->io);
+        cancelled(t);
+    }
 }
 
 const struct fact *client_fact(const struct client *c, uint64_t id)

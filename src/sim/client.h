@@ -51,7 +51,7 @@ struct client {
     uint64_t dropped; /* asked for while all connections were in use */
     uint64_t refused; /* connects that failed */
     uint64_t interims;
-    bool lenient; /* the proxy is going away: connections may end without an answer */
+    mono_ns lenient_since; /* the proxy goes away: requests begun since may end without an answer */
     void (*done)(struct client *c, uint64_t id); /* may be NULL */
     void *owner;
 };
@@ -68,6 +68,9 @@ bool client_open_idle(struct client *c);
 
 /* Closes those without a request. */
 void client_close_idle(struct client *c);
+
+/* The power fails: all connections are gone without a word, their requests cancelled. */
+void client_vanish(struct client *c);
 
 /* The fact of request |id|, which must exist. */
 const struct fact *client_fact(const struct client *c, uint64_t id);

@@ -107,6 +107,12 @@ void crowd_start(struct crowd *c, struct client *client, const struct crowd_habi
     world_arm(world_of(c), &c->next, world_of(c)->now);
 }
 
+void crowd_go_on(struct crowd *c)
+{
+    if (!world_armed(&c->next))
+        world_arm(world_of(c), &c->next, world_of(c)->now);
+}
+
 void crowd_stop(struct crowd *c)
 {
     world_cancel(world_of(c), &c->next);

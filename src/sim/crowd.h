@@ -39,6 +39,8 @@ extern const struct crowd_habits crowd_usual;
 /* Starts at once, asks until |until|. */
 void crowd_start(struct crowd *c, struct client *client, const struct crowd_habits *habits,
                  mono_ns until);
+/* |until| was put off. */
+void crowd_go_on(struct crowd *c);
 void crowd_stop(struct crowd *c);
 
 #endif

@@ -269,7 +269,8 @@ bool rig_drain(struct rig *r, span_ns within)
 {
     mono_ns until = mono_after(r->world.now, within);
 
-    r->client.lenient = true;
+    if (r->client.lenient_since == MONO_NEVER)
+        r->client.lenient_since = r->world.now;
     control_drain(r->control);
     world_loop_wake(&r->control_loop);
     while (!control_done(r->control) && r->world.now < until && !r->world.failed)
@@ -279,7 +280,8 @@ bool rig_drain(struct rig *r, span_ns within)
 
 void rig_free_proxy(struct rig *r)
 {
-    r->client.lenient = true;
+    if (r->client.lenient_since == MONO_NEVER)
+        r->client.lenient_since = r->world.now;
     world_loop_stop(&r->control_loop);
     for (uint32_t i = 0; i < r->settings.workers; i++) {
         world_loop_stop(&r->workers[i].loop);

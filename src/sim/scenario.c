@@ -46,6 +46,9 @@ static void choose_settings(struct rig_settings *s, struct rng *rng)
     s->route.per_try_timeout = rng_below(rng, 3) == 0 ? s->route.timeout / 2 : MONO_NEVER;
     s->listener.body_timeout = 5 * NS_PER_S;
     s->listener.limits.buffer_bytes = 1024u << rng_below(rng, 6);
+    if (rng_below(rng, 8) == 0)
+        s->memory_limit = (2 + rng_below(rng, 30)) * (uint64_t)REQUEST_MEMORY_MAX;
+    s->drain_timeout = (1 + rng_below(rng, 15)) * NS_PER_S;
 }
 
 void scenario_options_init(struct scenario_options *o, uint64_t seed)
@@ -57,6 +60,7 @@ void scenario_options_init(struct scenario_options *o, uint64_t seed)
     rig_settings_init(&o->settings, seed);
     choose_settings(&o->settings, &rng);
     o->faulty_hosts = rng_below(&rng, o->settings.hosts + 1);
+    o->drains_busy = rng_below(&rng, 3) == 0;
 }
 
 /* --- the way there --- */
@@ -109,6 +113,10 @@ static void trouble(struct world_event *e, mono_ns now)
     case 1:
         world_step_wall(w, (int64_t)world_span(w, 7200 * NS_PER_S) - (int64_t)(3600 * NS_PER_S));
         break;
+    case 2:
+        if (world_chance(w, 100))
+            client_vanish(&s->rig.client);
+        break;
     default:
         break;
     }
@@ -153,6 +161,15 @@ static void report(const struct scenario *s, struct scenario_result *out)
         memcpy(out->log[i], sim_log_line(&r->log, i), strlen(sim_log_line(&r->log, i)) + 1);
 }
 
+static void drain(struct scenario *s)
+{
+    struct rig *r = &s->rig;
+
+    if (!r->world.failed && !rig_drain(r, r->settings.drain_timeout + LAWS_SLACK))
+        world_fail(&r->world, "law 5", "the proxy does not drain; connections",
+                   r->process.outgoing);
+}
+
 /* Each request gets its time, then nothing may be left. */
 static void wind_up(struct scenario *s)
 {
@@ -162,10 +179,26 @@ static void wind_up(struct scenario *s)
     bad_days_end(&s->days);
     world_run_for(&r->world, set->listener.body_timeout + set->route.timeout + 2 * LAWS_SLACK);
     laws_check_quiet(&s->laws);
-    if (!r->world.failed && !rig_drain(r, set->drain_timeout + LAWS_SLACK))
-        world_fail(&r->world, "law 5", "the proxy does not drain; connections",
-                   r->process.outgoing);
+    drain(s);
     rig_free_proxy(r);
+    laws_check_freed(&s->laws);
+}
+
+/* What is under way when the drain begins is finished, or cut at its end; what comes later is not.
+ */
+static void wind_up_busy(struct scenario *s)
+{
+    struct rig *r = &s->rig;
+
+    s->crowd.until = MONO_NEVER;
+    crowd_go_on(&s->crowd);
+    drain(s);
+    crowd_stop(&s->crowd);
+    bad_days_end(&s->days);
+    world_run_for(&r->world, LAWS_SLACK);
+    laws_check_quiet(&s->laws);
+    rig_free_proxy(r);
+    world_run_for(&r->world, LAWS_SLACK);
     laws_check_freed(&s->laws);
 }
 
@@ -189,7 +222,10 @@ static bool run(struct scenario *s, const struct scenario_options *o, span_ns du
     if (!o->calm_only)
         world_arm(w, &s->trouble, w->now);
     world_run(w, s->until);
-    wind_up(s);
+    if (o->drains_busy)
+        wind_up_busy(s);
+    else
+        wind_up(s);
     report(s, out);
     return true;
 }

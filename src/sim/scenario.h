@@ -29,6 +29,7 @@ struct scenario_options {
     uint32_t faulty_hosts; /* at most so many have bad days; the others are never to be blamed */
     span_ns calm;          /* mean time between two bad days */
     bool calm_only;        /* no bad days at all */
+    bool drains_busy;      /* the proxy drains while the crowd still asks */
     struct scenario_plant plant;
 };
 
