@@ -96,6 +96,27 @@ static void whole_numbers_at_every_length(void **state)
     }
 }
 
+/* Written whole or cut, whatever way the digits are found. */
+static void small_numbers_in_every_room(void **state)
+{
+    (void)state;
+
+    for (unsigned v = 0; v <= 10100; v++)
+        for (size_t room = 1; room <= 8; room++) {
+            char mine[8], theirs[16];
+            struct text t = room_for(mine, room);
+            size_t len;
+
+            snprintf(theirs, sizeof(theirs), "x%u", v);
+            len = strlen(theirs) < room ? strlen(theirs) : room;
+            text_char(&t, 'x');
+            text_u64(&t, v);
+            assert_int_equal(t.len, len);
+            assert_memory_equal(mine, theirs, len);
+            assert_int_equal(t.failed, strlen(theirs) > room);
+        }
+}
+
 static void the_ends_of_the_integers(void **state)
 {
     char data[64];
@@ -320,6 +341,7 @@ int main(void)
         cmocka_unit_test(one_character_too_many_is_noticed),
         cmocka_unit_test(the_end_is_a_nul_that_does_not_count),
         cmocka_unit_test(whole_numbers_at_every_length),
+        cmocka_unit_test(small_numbers_in_every_room),
         cmocka_unit_test(the_ends_of_the_integers),
         cmocka_unit_test(hex_gives_the_lowest_digits),
         cmocka_unit_test(doubles_round_half_away_from_zero_and_exactly),
