@@ -473,6 +473,69 @@ static void a_slow_upload_is_408(void **state)
     check_end(&f, REASON_BODY_TIMEOUT, 408, FLAG_NONE);
 }
 
+static void who_reads_a_whole_answer_slowly_is_not_cut_by_the_route_timeout(void **state)
+{
+    struct fixture f;
+    (void)state;
+
+    open_fixture(&f, 1);
+    f.route.idle_timeout = 60 * SEC;
+    sent(&f);
+    SAY(&f, EVENT_HEAD, .status = 200);
+    SAY(&f, EVENT_UPSTREAM_COMPLETE);
+    f.now += 20 * SEC; /* the route's is 15 */
+    SAY(&f, EVENT_TIME);
+    assert_int_equal(f.out.count, 0);
+    f.now += 40 * SEC;
+    assert_true(exchange_wakeup(&f.x) <= f.now);
+    SAY(&f, EVENT_TIME);
+    assert_true(did(&f, ACTION_CUT));
+    check_clean(&f);
+    close_fixture(&f);
+}
+
+/* An answer that came early; the rest of the request only later. */
+static void a_request_whole_after_its_answer_starts_no_clock(void **state)
+{
+    struct fixture f;
+    (void)state;
+
+    open_fixture(&f, 1);
+    f.route.idle_timeout = 60 * SEC;
+    begin_method(&f, false);
+    SAY(&f, EVENT_BEGIN);
+    SAY(&f, EVENT_CONNECTED, .reused = true);
+    SAY(&f, EVENT_HEAD, .status = 200);
+    SAY(&f, EVENT_UPSTREAM_COMPLETE);
+    SAY(&f, EVENT_REQUEST_COMPLETE);
+    f.now += 20 * SEC;
+    SAY(&f, EVENT_TIME);
+    assert_int_equal(f.out.count, 0);
+    SAY(&f, EVENT_DELIVERED);
+    check_clean(&f);
+    close_fixture(&f);
+}
+
+static void a_local_answer_nobody_reads_ends_without_a_route_too(void **state)
+{
+    struct fixture f;
+    struct exchange_setup setup = {.body_timeout = 300 * SEC, .idle_timeout = 5 * SEC};
+    (void)state;
+
+    open_fixture(&f, 1);
+    setup.process = f.process;
+    exchange_init(&f.x, &setup, f.now);
+    SAY(&f, EVENT_REQUEST_COMPLETE);
+    SAY(&f, EVENT_BEGIN);
+    assert_true(did(&f, ACTION_RESPOND));
+    assert_int_equal(exchange_wakeup(&f.x), f.now + 5 * SEC);
+    f.now += 5 * SEC;
+    SAY(&f, EVENT_TIME);
+    assert_true(did(&f, ACTION_CUT));
+    check_clean(&f);
+    close_fixture(&f);
+}
+
 static void a_tunnel_knows_only_silence(void **state)
 {
     struct fixture f;
@@ -660,6 +723,9 @@ int main(void)
         cmocka_unit_test(a_head_that_came_ends_the_try_timeout),
         cmocka_unit_test(silence_ends_a_stream),
         cmocka_unit_test(a_slow_upload_is_408),
+        cmocka_unit_test(who_reads_a_whole_answer_slowly_is_not_cut_by_the_route_timeout),
+        cmocka_unit_test(a_request_whole_after_its_answer_starts_no_clock),
+        cmocka_unit_test(a_local_answer_nobody_reads_ends_without_a_route_too),
         cmocka_unit_test(a_tunnel_knows_only_silence),
         cmocka_unit_test(a_client_that_leaves_is_no_failure_of_the_host),
         cmocka_unit_test(five_500s_accuse_the_host),
