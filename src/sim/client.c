@@ -9,6 +9,7 @@
 #include "sim/sender.h"
 
 #define EXPECT_PATIENCE NS_PER_S
+#define QUEUE_TIME      (100 * NS_PER_MS)
 
 /* One connection. */
 struct talk {
@@ -17,6 +18,7 @@ struct talk {
     struct client *client;
     struct link *io;
     bool open;
+    bool used;   /* an answer has come on it */
     uint64_t id; /* of the request under way; 0: none */
     struct ask ask;
     bool uploaded;
@@ -91,10 +93,17 @@ static void complain(struct talk *t, const char *law, const char *what)
     world_fail(world_of(t), law, what, t->id);
 }
 
-/* Nobody promised anything to requests of that time. */
+/*
+ * Nobody promised anything to requests of that time: nor to those on connections that may still
+ * have been in the kernel's queue when the proxy stopped listening.
+ */
 static bool lenient(const struct talk *t)
 {
-    return fact_of(t)->begun >= t->client->lenient_since;
+    mono_ns since = t->client->lenient_since;
+
+    if (since == MONO_NEVER)
+        return false;
+    return fact_of(t)->begun + (t->used ? 0 : QUEUE_TIME) >= since;
 }
 
 /* The connection is at its end before the answer was. */
@@ -184,6 +193,7 @@ static void head_came(struct receiver *r, const struct message_head *head)
         return;
     }
     t->head_came = true;
+    t->used = true;
     t->keep = head->keep_alive;
     t->from_server = field_number(head, BYTES("x-sim-host"), &host);
     f->status = head->status;
@@ -435,6 +445,7 @@ static struct talk *dial(struct client *c)
     }
     t->client = c;
     t->open = false;
+    t->used = false;
     t->head_came = false;
     t->id = 0;
     list_init(&t->idle);
