@@ -40,6 +40,7 @@ static void hosts_match_without_their_port_and_in_any_case(void **state)
     assert_true(host_matches("[::1]", "[::1]"));
     assert_true(host_matches("[::1]", "[::1]:80"));
     assert_false(host_matches("[::1]", "[::2]:80"));
+    assert_true(host_matches("*1]", "[::1]")); /* its last colon is not a port's */
     assert_false(host_matches("a.test", ""));
 }
 
