@@ -2,6 +2,7 @@
 """Shared by all end-to-end tests. Raw peers are in rawpeers.py, processes of ours in harness.py."""
 
 import pathlib
+import signal
 import sys
 
 import pytest
@@ -11,7 +12,16 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import harness  # noqa: E402
 
 
+def signals_as_from_a_terminal():
+    """What we start inherits which signals are ignored or blocked; nohup and `&` leave their own."""
+    for s in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1):
+        if signal.getsignal(s) == signal.SIG_IGN:
+            signal.signal(s, signal.default_int_handler if s == signal.SIGINT else signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
 def pytest_configure(config):
+    signals_as_from_a_terminal()
     config.addinivalue_line("markers", "multiworker: also run under the thread sanitizer")
 
 
