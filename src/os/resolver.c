@@ -248,21 +248,43 @@ static void looked_up(void *owner, int status, int timeouts, struct ares_addrinf
 
 /* ---------------------------------------------------------------------------------- lookups */
 
+static void put_known(struct lookup *l, const struct address *known, uint32_t count)
+{
+    l->addresses = calloc(count, sizeof(*known));
+    if (l->addresses == NULL) {
+        put_answer(l, IO_NO_MEMORY);
+        return;
+    }
+    memcpy(l->addresses, known, count * sizeof(*known));
+    l->count = count;
+    l->ttl = UINT64_MAX;
+    put_answer(l, IO_OK);
+}
+
 static bool take_numeric(struct lookup *l, struct bytes host)
 {
     struct address a;
 
     if (!address_parse_ip(host, &a))
         return false;
-    l->addresses = calloc(1, sizeof(a));
-    if (l->addresses == NULL) {
-        put_answer(l, IO_NO_MEMORY);
-        return true;
-    }
-    l->addresses[0] = a;
-    l->count = 1;
-    l->ttl = UINT64_MAX;
-    put_answer(l, IO_OK);
+    put_known(l, &a, 1);
+    return true;
+}
+
+/* RFC 6761, 6.3: this machine, never a question to a server; a bare system has no hosts file. */
+static bool take_localhost(struct lookup *l, struct bytes host)
+{
+    static const struct address here[] = {{.kind = ADDRESS_IPV4, .ip = {127, 0, 0, 1}},
+                                          {.kind = ADDRESS_IPV6, .ip = {[15] = 1}}};
+    const struct bytes name = BYTES("localhost");
+
+    if (host.len > 0 && host.data[host.len - 1] == '.')
+        host.len--;
+    if (host.len < name.len || !bytes_equal_nocase(bytes_skip(host, host.len - name.len), name))
+        return false;
+    if (host.len > name.len && host.data[host.len - name.len - 1] != '.')
+        return false;
+    put_known(l, here, 2);
     return true;
 }
 
@@ -304,7 +326,7 @@ static void os_resolver_lookup(struct resolver *base, struct bytes host, resolve
     }
     *l = (struct lookup){.resolver = r, .done = done, .owner = owner};
     list_init(&l->link);
-    if (take_numeric(l, host))
+    if (take_numeric(l, host) || take_localhost(l, host))
         return;
     if (!copy_name(l, host)) {
         put_answer(l, IO_INVALID);

@@ -15,6 +15,8 @@ import subprocess
 import threading
 import time
 
+import pytest
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PATIENCE = float(os.environ.get("FIREBREAK_TEST_PATIENCE", "20"))  # seconds; slow machines set more
 
@@ -444,3 +446,12 @@ def refuses(address):
         return False
     except ConnectionRefusedError:
         return True
+
+
+def needs_terminal():
+    """Skips the test where there are no pseudo terminals: a bare chroot has no /dev/pts."""
+    try:
+        for end in os.openpty():
+            os.close(end)
+    except OSError:
+        pytest.skip("no pseudo terminals here")

@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from harness import Process, binary, firebreak, parse_address, request, wait_for
+from harness import (Process, binary, firebreak, needs_terminal, parse_address, request,
+                     wait_for)
 
 
 def children(pid):
@@ -71,6 +72,7 @@ def test_it_shows_what_ejection_does():
 def read_terminal(args, until=None, within=60):
     """What it draws on a terminal of its own, up to its end (or to |until|, then it is interrupted);
     with its exit code."""
+    needs_terminal()
     pid, master = pty.fork()
     if pid == 0:
         os.execv(binary(), [binary(), *args])

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from harness import Backend, Process, firebreak, show_address, wait_for
+from harness import Backend, Process, firebreak, needs_terminal, show_address, wait_for
 
 
 def url(address, target="/"):
@@ -390,6 +390,7 @@ def test_an_interrupt_ends_it_with_a_summary(backend, start):
 def test_progress_is_shown_on_a_terminal(backend):
     import subprocess
     from harness import binary
+    needs_terminal()
     master, slave = pty.openpty()
     p = subprocess.Popen([binary(), "load", "--url", url(backend.address), "--rate", "50",
                           "--duration", "2500ms"], stdout=subprocess.PIPE, stderr=slave)
