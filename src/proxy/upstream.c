@@ -11,7 +11,7 @@
 
 /* Of an answer's head, with its fields. Fixed: what a host sends is not the operator's to choose.
  */
-static const struct http1_limits answer_limits = {.head_bytes = 80 * 1024,
+static const struct http1_limits answer_limits = {.head_bytes = 60 * 1024,
                                                   .fields = MESSAGE_FIELDS_MAX};
 
 static struct cluster_rt *cluster_of(struct upstream *up)
