@@ -375,10 +375,8 @@ static ptrdiff_t write_parts(struct link *l, const struct bytes *parts, size_t n
     e->poller->process->taken += len;
     if (len > 0)
         wire_send(e, SEGMENT_DATA);
-    if (len < offered) {
-        e->wants_room = true;
-        acknowledge(e);
-    }
+    if (len < offered)
+        e->wants_room = true; /* something is under way: when it is read, that is acknowledged */
     return (ptrdiff_t)len;
 }
 

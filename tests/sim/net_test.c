@@ -278,6 +278,58 @@ static void a_reset_is_told_though_reading_is_stopped(void **state)
     ground_stop(&g);
 }
 
+static void a_reset_waits_for_data_that_was_not_read(void **state)
+{
+    (void)state;
+
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        ground_start(&g, seed);
+        ground_join(&g);
+        link_read_stop(g.a.link);
+        peer_write(&g.b, BYTES("last words"));
+        world_run_for(&g.world, NS_PER_S);
+        link_abort(g.b.link);
+        g.b.link = NULL;
+        world_run_for(&g.world, 100 * NS_PER_S);
+        assert_int_equal(g.a.failed, 0);
+        link_read_start(g.a.link);
+        world_run_for(&g.world, NS_PER_S);
+        assert_int_equal(g.a.len, 10);
+        assert_int_equal(g.a.failed, 1);
+        ground_stop(&g);
+    }
+}
+
+static void what_was_sent_later_arrives_later(void **state)
+{
+    (void)state;
+
+    ground_start(&g, SEED);
+    g.site->path.latency = 10 * NS_PER_MS;
+    ground_join(&g);
+    peer_write(&g.a, BYTES("one"));
+    world_run_for(&g.world, 5 * NS_PER_MS);
+    peer_write(&g.a, BYTES("two"));
+    world_run_for(&g.world, 5 * NS_PER_MS);
+    assert_int_equal(g.b.len, 3);
+    world_run_for(&g.world, 5 * NS_PER_MS);
+    assert_int_equal(g.b.len, 6);
+    ground_stop(&g);
+}
+
+static void lent_bytes_are_gone_after_the_call(void **state)
+{
+    (void)state;
+
+    ground_start(&g, SEED);
+    ground_join(&g);
+    peer_write(&g.a, BYTES("borrowed"));
+    world_run_for(&g.world, NS_PER_S);
+    for (size_t i = 0; i < 8; i++)
+        assert_int_not_equal(g.b.lent.data[i], "borrowed"[i]);
+    ground_stop(&g);
+}
+
 static void writing_to_one_that_closed_is_answered_by_a_reset(void **state)
 {
     (void)state;
@@ -696,6 +748,9 @@ int main(void)
         cmocka_unit_test(closing_with_unread_data_resets),
         cmocka_unit_test(data_before_a_reset_is_read_first),
         cmocka_unit_test(a_reset_is_told_though_reading_is_stopped),
+        cmocka_unit_test(a_reset_waits_for_data_that_was_not_read),
+        cmocka_unit_test(what_was_sent_later_arrives_later),
+        cmocka_unit_test(lent_bytes_are_gone_after_the_call),
         cmocka_unit_test(writing_to_one_that_closed_is_answered_by_a_reset),
         cmocka_unit_test(one_that_vanished_is_noticed_by_writing_only),
         cmocka_unit_test(a_full_window_takes_no_more_until_it_is_read),

@@ -18,6 +18,7 @@ struct peer {
     bool closed_under_way;
     unsigned opened, ended, writable, failed, calls_after_close;
     int error;
+    struct bytes lent; /* the last loan, to see that it is over */
     size_t len;
     uint8_t got[PEER_BYTES];
 };
@@ -44,6 +45,7 @@ static inline void peer_received(void *owner, struct bytes data)
     if (p->len + data.len <= PEER_BYTES)
         memcpy(p->got + p->len, data.data, data.len);
     p->len += data.len;
+    p->lent = data;
     if (p->close_on_data && p->link != NULL) {
         link_close(p->link);
         p->link = NULL;

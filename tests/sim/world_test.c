@@ -357,6 +357,27 @@ static void a_wakeup_that_is_always_past_is_a_spin_too(void **state)
     world_release(&w);
 }
 
+static mono_ns each_ms(void *owner)
+{
+    return ((struct runner *)owner)->loop.world->now + NS_PER_MS;
+}
+
+static void a_loop_with_a_timer_each_millisecond_does_not_spin(void **state)
+{
+    static const struct world_loop_ops ops = {each_ms, runner_turn, runner_done};
+    struct world w;
+    struct runner r;
+    (void)state;
+
+    world_init(&w, 1);
+    runner_start(&r, &w);
+    r.loop.ops = &ops;
+    world_run_for(&w, 5 * NS_PER_S);
+    assert_false(w.failed);
+    assert_int_equal(r.turns, 5001);
+    world_release(&w);
+}
+
 /* --- failing, digest, chance --- */
 
 static void the_first_failure_stays_and_stops_the_world(void **state)
@@ -439,6 +460,7 @@ int main(void)
         cmocka_unit_test(a_loop_that_is_done_or_stopped_runs_no_more),
         cmocka_unit_test(a_loop_that_spins_breaks_a_law),
         cmocka_unit_test(a_wakeup_that_is_always_past_is_a_spin_too),
+        cmocka_unit_test(a_loop_with_a_timer_each_millisecond_does_not_spin),
         cmocka_unit_test(the_first_failure_stays_and_stops_the_world),
         cmocka_unit_test(the_digest_sees_every_byte_and_their_order),
         cmocka_unit_test(chance_is_as_said),
