@@ -43,9 +43,10 @@ static const struct command_help help = {
         "\n"
         "Exit codes: 0 stopped as told, 1 failed at work (port in use, ...), 2 bad usage or "
         "configuration.",
-    .examples = "firebreak run --to 127.0.0.1:9001,127.0.0.1:9002\n"
-                "firebreak run --to app-1:8080,app-2:8080 --listen 0.0.0.0:8000 --access-log stdout\n"
-                "firebreak run -c /etc/firebreak/firebreak.yaml --workers 4",
+    .examples =
+        "firebreak run --to 127.0.0.1:9001,127.0.0.1:9002\n"
+        "firebreak run --to app-1:8080,app-2:8080 --listen 0.0.0.0:8000 --access-log stdout\n"
+        "firebreak run -c /etc/firebreak/firebreak.yaml --workers 4",
 };
 
 struct run_options {
