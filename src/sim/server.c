@@ -142,6 +142,8 @@ static void make_plan(struct server_conn *c, const struct message_head *head)
     plan_faults(s, &c->plan);
     if (s->plant == SERVER_PLANT_SECRET)
         c->plan.status = 503;
+    if (s->plant == SERVER_PLANT_SHORT && c->plan.length > 0)
+        c->plan.length--;
     if (s->decide != NULL)
         s->decide(s, &c->wish, head, &c->plan);
     c->hangs = c->plan.delay == MONO_NEVER;

@@ -70,6 +70,7 @@ struct server_mood {
 enum server_plant {
     SERVER_PLANT_NONE,
     SERVER_PLANT_SECRET, /* answers 503, and the laws are not told that it is to blame */
+    SERVER_PLANT_SHORT,  /* answers a byte less than was wished, as if that were all */
     SERVER_PLANT_TWICE,  /* answers a second time when the next request is there already */
     SERVER_PLANT_ECHO    /* each request counts as if it had come twice */
 };

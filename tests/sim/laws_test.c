@@ -231,6 +231,12 @@ static void law_7_catches_a_duplicated_answer(void **state)
     law_catches(&(struct planted){.law = "law 7", .plant = {.server = SERVER_PLANT_TWICE}});
 }
 
+static void law_7_catches_an_answer_that_is_cut_and_looks_whole(void **state)
+{
+    (void)state;
+    law_catches(&(struct planted){.law = "law 7", .plant = {.server = SERVER_PLANT_SHORT}});
+}
+
 static void law_7_catches_a_changed_byte(void **state)
 {
     (void)state;
@@ -257,6 +263,7 @@ int main(void)
         cmocka_unit_test(law_6_catches_a_lost_record),
         cmocka_unit_test(law_6_catches_a_wrong_status),
         cmocka_unit_test(law_7_catches_a_duplicated_answer),
+        cmocka_unit_test(law_7_catches_an_answer_that_is_cut_and_looks_whole),
         cmocka_unit_test(law_7_catches_a_changed_byte),
         cmocka_unit_test(law_8_catches_a_forgotten_limit),
     };
