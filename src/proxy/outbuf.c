@@ -60,11 +60,12 @@ int outbuf_write(struct outbuf *b, struct slab *slab, struct link *link, const s
 
 int outbuf_flush(struct outbuf *b, struct slab *slab, struct link *link)
 {
-    struct bytes held = bytes_from(b->data + b->begin, b->end - b->begin);
+    struct bytes held;
     ptrdiff_t taken;
 
-    if (held.len == 0)
+    if (outbuf_empty(b))
         return 0;
+    held = bytes_from(b->data + b->begin, b->end - b->begin);
     taken = link_write(link, &held, 1);
     if (taken < 0)
         return (int)taken;
