@@ -216,6 +216,8 @@ static void check_fact(struct laws *l, uint64_t id, const struct fact *f)
         broken(l, "law 4", "a request came to servers more than twice; request", id);
     else if (!f->idempotent && f->arrivals > 1)
         broken(l, "law 4", "a request that is not idempotent was sent twice; request", id);
+    else if (f->record_attempts > 3) /* a failover and a resend */
+        broken(l, "law 4", "a request made more attempts than it may; request", id);
     else if (!f->excused)
         check_record(l, id, f);
 }

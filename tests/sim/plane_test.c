@@ -108,6 +108,57 @@ static void the_last_of_three_hosts_stay_whatever_they_do(void **state)
     plane_end(&p);
 }
 
+static void a_connect_that_fails_moves_a_request_once_and_not_on_and_on(void **state)
+{
+    uint64_t id;
+    (void)state;
+
+    plane_settings(&p, 5, 1);
+    p.settings.cluster.outlier.enabled = false;
+    plane_go(&p);
+    for (unsigned i = 0; i < 5; i++)
+        server_refuse(&p.rig.servers[i]);
+    id = plane_get(&p);
+    plane_run(&p, NS_PER_S);
+    plane_expect(&p, id, 503);
+    assert_int_equal(plane_fact(&p, id)->record_attempts, 2);
+    assert_int_equal(plane_count(&p, CLUSTER_connect_failover), 1);
+    plane_end(&p);
+}
+
+/* Host 1 of five has |mood|; it goes, and comes back when its time is over and it is well. */
+static void is_ejected_and_comes_back(const struct server_mood *mood)
+{
+    plane_settings(&p, 5, 2);
+    plane_go(&p);
+    p.rig.servers[1].mood = *mood;
+    plane_traffic(&p, 100, 20 * NS_PER_MS);
+    assert_true(plane_out(&p, 1));
+    assert_int_equal(p.laws.ejections, 1);
+    p.rig.servers[1].mood = server_fine;
+    plane_run(&p, 70 * NS_PER_S); /* 30 s, and the sweep each 30 s */
+    assert_false(plane_out(&p, 1));
+    plane_traffic(&p, 50, 20 * NS_PER_MS);
+    plane_run(&p, NS_PER_S);
+    assert_int_equal(p.laws.ejections, 1);
+    plane_end(&p);
+}
+
+static void a_host_that_fails_is_ejected_and_comes_back(void **state)
+{
+    struct server_mood errors = server_fine;
+    struct server_mood resets = server_fine;
+    struct server_mood slams = server_fine;
+    (void)state;
+
+    errors.error_permille = 1000;
+    is_ejected_and_comes_back(&errors);
+    resets.reset_permille = 1000;
+    is_ejected_and_comes_back(&resets);
+    slams.accept_reset = true;
+    is_ejected_and_comes_back(&slams);
+}
+
 /* --- connections that are used again --- */
 
 /* The host closes an idle connection while the next request is on its way to it. */
@@ -126,7 +177,7 @@ static uint64_t race(enum method method)
     while (p.rig.servers[0].conn_count > 0 && p.rig.servers[0].blame_at == 0)
         plane_run(&p, NS_PER_MS); /* until the FIN is on its way */
     ask.method = method;
-    if (method == METHOD_POST) {
+    if (method != METHOD_GET) {
         ask.upload = FRAMING_LENGTH;
         ask.body = 10;
     }
@@ -144,6 +195,16 @@ static void a_get_that_loses_the_race_of_keep_alive_is_sent_again(void **state)
     plane_expect(&p, id, 200);
     assert_int_equal(plane_count(&p, CLUSTER_reuse_resend), 1);
     assert_int_equal(plane_fact(&p, id)->record_attempts, 2);
+    plane_end(&p);
+}
+
+static void a_put_that_loses_it_is_sent_again_with_its_body(void **state)
+{
+    uint64_t id = race(METHOD_PUT);
+    (void)state;
+
+    plane_expect(&p, id, 200); /* the host has checked the body's every byte */
+    assert_int_equal(plane_count(&p, CLUSTER_reuse_resend), 1);
     plane_end(&p);
 }
 
@@ -388,6 +449,9 @@ int main(void)
         cmocka_unit_test(a_host_that_falls_silent_is_ejected_for_its_timeouts),
         cmocka_unit_test(without_failover_a_refusal_is_503_uf),
         cmocka_unit_test(the_last_of_three_hosts_stay_whatever_they_do),
+        cmocka_unit_test(a_connect_that_fails_moves_a_request_once_and_not_on_and_on),
+        cmocka_unit_test(a_host_that_fails_is_ejected_and_comes_back),
+        cmocka_unit_test(a_put_that_loses_it_is_sent_again_with_its_body),
         cmocka_unit_test(a_get_that_loses_the_race_of_keep_alive_is_sent_again),
         cmocka_unit_test(a_post_that_loses_it_is_503_uc_and_never_sent_twice),
         cmocka_unit_test(kill_9_loses_only_what_was_in_flight),
