@@ -77,11 +77,19 @@ def resident(pid):
 
 
 class Server:
-    def __init__(self, name, command, port):
+    """With no |port| it says itself where it listens."""
+
+    def __init__(self, name, command, port=None):
         self.name, self.port = name, port
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL,
-                                        stderr=None if os.environ.get("BENCH_DEBUG") else subprocess.DEVNULL)
-        wait_for_port(port, self.process)
+        errors = None if os.environ.get("BENCH_DEBUG") else subprocess.DEVNULL
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL if port else subprocess.PIPE,
+                                        stderr=errors, text=True)
+        if port is None:
+            line = self.process.stdout.readline().split()
+            if line[:1] != ["listening"]:
+                raise SystemExit(f"bench: {name} does not listen")
+            self.port = int(line[-1].rpartition(":")[2])
+        wait_for_port(self.port, self.process)
 
     @property
     def pid(self):
@@ -137,6 +145,7 @@ def proxy_haproxy(directory, upstreams):
     path = pathlib.Path(directory) / "haproxy.cfg"
     path.write_text(f"""global
   nbthread 1
+  noreuseport
   maxconn {(DESCRIPTORS - 200) // 2}
 defaults
   mode http
@@ -156,9 +165,9 @@ backend b
 
 
 def proxy_firebreak(binary, name, upstreams, workers=1):
-    port = free_port()
-    return Server(name, [binary, "run", "--to", ",".join(upstreams), "--listen", f"127.0.0.1:{port}",
-                         "--admin", "127.0.0.1:0", "--workers", str(workers)], port)
+    """At port 0: it shares ports (SO_REUSEPORT), so one chosen here might come to be another process's, too."""
+    return Server(name, [binary, "run", "--to", ",".join(upstreams), "--listen", "127.0.0.1:0",
+                         "--admin", "127.0.0.1:0", "--workers", str(workers)])
 
 
 MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60000.0}
@@ -175,6 +184,8 @@ def measure(server, connections, seconds):
                           f"http://127.0.0.1:{server.port}/"], capture_output=True, text=True, check=True).stdout
     spent = cpu(server.pid) - before
     requests = int(re.search(r"(\d+) requests in", out)[1])
+    if spent == 0:
+        raise SystemExit(f"bench: {server.name} answered without any work: not who listens at {server.port}")
     bad = re.search(r"Non-2xx or 3xx responses: (\d+)", out)
     return {"cpu_us": spent * 1e6 / requests, "rps": float(re.search(r"Requests/sec:\s+([\d.]+)", out)[1]),
             "p50": latency(out, 50), "p99": latency(out, 99), "bad": int(bad[1]) if bad else 0}
@@ -188,7 +199,19 @@ def rounds(servers, connections, seconds, count):
         order = servers if r % 2 == 0 else servers[::-1]
         for s in order:
             samples[s.name].append(measure(s, connections, seconds))
-    return {name: {k: statistics.median(x[k] for x in runs) for k in runs[0]} for name, runs in samples.items()}
+    return {name: {k: statistics.median(x[k] for x in runs) for k in runs[0]} | {"cpu_runs": [x["cpu_us"] for x in runs]}
+            for name, runs in samples.items()}
+
+
+def ratio(row, base):
+    """Of CPU: the median of the rounds' ratios, as what slows the host down lasts longer than a round."""
+    return statistics.median(x / y for x, y in zip(row["cpu_runs"], base["cpu_runs"]))
+
+
+def spread(rows):
+    """What the two runs of the same binary differ by: within rounds, and of the medians."""
+    a, b = rows["firebreak A"], rows["firebreak B"]
+    print(f"  A/A: B is {ratio(b, a):.2f} of A by rounds, {b['cpu_us'] / a['cpu_us']:.2f} by medians")
 
 
 def table(title, rows, base):
@@ -196,7 +219,7 @@ def table(title, rows, base):
     print(f"  {'':12} {'CPU us/req':>10} {'req/s':>9} {'p50 ms':>8} {'p99 ms':>8} {'CPU ratio to ' + base:>22}")
     for name, row in rows.items():
         print(f"  {name:12} {row['cpu_us']:10.2f} {row['rps']:9.0f} {row['p50']:8.2f} {row['p99']:8.2f}"
-              f" {row['cpu_us'] / rows[base]['cpu_us']:22.2f}" + ("  BAD ANSWERS" if row["bad"] else ""))
+              f" {ratio(row, rows[base]):22.2f}" + ("  BAD ANSWERS" if row["bad"] else ""))
     sys.stdout.flush()
 
 
@@ -269,8 +292,7 @@ def run(args, directory):
         for c in map(int, args.connections.split(",")):
             rows = figures[f"c{c}"] = rounds(rivals, c, args.seconds, args.rounds)
             table(f"{c} connections", rows, "haproxy")
-            a, b = rows["firebreak A"]["cpu_us"], rows["firebreak B"]["cpu_us"]
-            print(f"  A/A spread of CPU: {abs(a - b) / min(a, b) * 100:.1f} %")
+            spread(rows)
         print("\nsystem calls a request, 64 connections")
         for s in rivals[:3]:
             figures[f"syscalls {s.name}"] = syscalls(s)
@@ -282,11 +304,13 @@ def run(args, directory):
             figures[f"idle {s.name}"] = idle_bytes(s, args.idle)
             print(f"  {s.name:12} {figures[f'idle {s.name}']:8.0f}")
         two = keep(proxy_firebreak(args.binary, "2 workers", one, workers=2))
-        figures["workers"] = rounds([rivals[0], two], 64, args.seconds, args.rounds)
+        figures["workers"] = rounds([rivals[0], two, rivals[3]], 64, args.seconds, args.rounds)
         table("one worker and two, 64 connections", figures["workers"], "firebreak A")
+        spread(figures["workers"])
         thousand = keep(proxy_firebreak(args.binary, "1000 hosts", many))
-        figures["endpoints"] = rounds([rivals[0], thousand], 64, args.seconds, args.rounds)
+        figures["endpoints"] = rounds([rivals[0], thousand, rivals[3]], 64, args.seconds, args.rounds)
         table("one endpoint and a thousand, 64 connections", figures["endpoints"], "firebreak A")
+        spread(figures["endpoints"])
     finally:
         for s in reversed(servers):
             s.stop()
