@@ -198,7 +198,7 @@ static bool has_room(const struct downstream *d)
     if (d->state != DOWNSTREAM_BUSY || s == NULL)
         return true;
     if (!exchange_request_complete(&s->x) || s->x.tunnel)
-        return outbuf_empty(&s->out) || s->x.state == EXCHANGE_DELIVERING;
+        return stream_has_room(s);
     return d->in.len < AHEAD_MAX;
 }
 

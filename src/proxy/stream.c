@@ -322,6 +322,17 @@ static uint32_t replay_max(const struct stream *s)
     return configured < LINK_LOAN_MAX / 2 ? configured : LINK_LOAN_MAX / 2;
 }
 
+/*
+ * A request that waits for a connection is read on, up to a buffer: a small one is so whole before,
+ * its clock runs, and its client is not told that it was slow.
+ */
+bool stream_has_room(const struct stream *s)
+{
+    if (outbuf_empty(&s->out) || s->x.state == EXCHANGE_DELIVERING)
+        return true;
+    return s->up == NULL && s->out.end - s->out.begin < replay_max(s);
+}
+
 static bool may_be_replayed(const struct stream *s)
 {
     return method_idempotent(s->facts.method_id) && s->request.body.state != HTTP1_BODY_DONE;

@@ -72,6 +72,9 @@ bool stream_begin(struct downstream *down, struct bytes path, const struct route
 /* Bytes of the body; takes what it can use off |*in|. */
 void stream_receive(struct stream *s, struct bytes *in);
 
+/* May more of the body come? */
+bool stream_has_room(const struct stream *s);
+
 /* The client's link has room again, and all that was held for it is written. */
 void stream_delivered(struct stream *s);
 

@@ -108,6 +108,34 @@ static void want_of_ports_is_not_the_hosts_fault(void **state)
     plane_end(&p);
 }
 
+static void an_upload_that_waits_for_a_connection_has_its_deadline(void **state)
+{
+    struct ask ask = ASK_PLAIN;
+    uint64_t id;
+    (void)state;
+
+    plane_settings(&p, 1, 1);
+    p.settings.cluster.limits.max_connections = 1;
+    p.settings.route.timeout = 5 * NS_PER_S;
+    plane_go(&p);
+    plane_plan(&p, 0)->delay = MONO_NEVER;
+    plane_plan(&p, 1)->delay = MONO_NEVER;
+    (void)plane_get(&p); /* takes the one connection */
+    plane_run(&p, NS_PER_S);
+    ask.method = METHOD_POST;
+    ask.upload = FRAMING_LENGTH;
+    ask.body = 1000;
+    ask.upload_piece = 100;
+    ask.upload_gap = 10 * NS_PER_MS;
+    id = plane_ask(&p, &ask);
+    plane_run(&p, 4500 * NS_PER_MS);
+    assert_int_equal(plane_fact(&p, id)->outcome, OUTCOME_PENDING);
+    plane_run(&p, NS_PER_S);
+    plane_expect(&p, id, 504);
+    assert_int_equal(plane_fact(&p, id)->record_flags, FLAG_UT);
+    plane_end(&p);
+}
+
 /* --- C057: a late answer never answers the next request --- */
 
 enum late {
@@ -211,6 +239,7 @@ int main(void)
         cmocka_unit_test(client_cancels_eject_nobody),
         cmocka_unit_test(a_timeout_in_our_own_queue_ejects_nobody),
         cmocka_unit_test(want_of_ports_is_not_the_hosts_fault),
+        cmocka_unit_test(an_upload_that_waits_for_a_connection_has_its_deadline),
         cmocka_unit_test(a_late_answer_never_answers_the_next_request),
         cmocka_unit_test(max_connections_2_is_exact_and_starves_no_worker),
     };
