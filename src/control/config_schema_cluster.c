@@ -340,7 +340,8 @@ static const struct field cluster_rows[] = {
      .preset = LB_P2C,
      .choice = lb_choice,
      .later = later_balancers,
-     .help = "which host gets the next request; `p2c`: the less loaded of two drawn at random"},
+     .help = "which host gets the next request; `p2c`: the less loaded of two, the one whose turn "
+             "it is and one drawn at random"},
     {.name = "connectTimeout",
      .kind = FIELD_SPAN,
      .at = AT(connect_timeout),

@@ -241,15 +241,36 @@ static void p2c_of_two_takes_the_less_loaded(void **state)
     stop(w);
 }
 
-static void p2c_of_equals_takes_each_about_as_often(void **state)
+static void p2c_takes_equals_in_turn(void **state)
 {
     struct world *w = start(4, LB_P2C);
     (void)state;
 
-    count_picks(w, 40000);
-    for (uint32_t i = 0; i < 4; i++)
-        assert_in_range(w->picked[i], 9500, 10500);
+    for (uint32_t round = 0; round < 100; round++) {
+        count_picks(w, 4);
+        for (uint32_t i = 0; i < 4; i++)
+            assert_int_equal(w->picked[i], 1);
+    }
     stop(w);
+}
+
+/* Only one is idle: it gets its own turns, and of the others' what it is drawn for. */
+static void p2c_draws_each_of_the_others_alike(void **state)
+{
+    (void)state;
+
+    for (uint32_t idle = 0; idle < 5; idle++) {
+        struct world *w = start(5, LB_P2C);
+
+        for (uint32_t i = 0; i < 5; i++)
+            w->set.at[i].in_flight = i != idle;
+        count_picks(w, 50000);
+        assert_in_range(w->picked[idle], 20000 - 400, 20000 + 400); /* 1/5 + 4/5 x 1/4 */
+        for (uint32_t i = 0; i < 5; i++)
+            if (i != idle)
+                assert_in_range(w->picked[i], 7500 - 300, 7500 + 300);
+        stop(w);
+    }
 }
 
 /* Two different hosts are compared: so the most loaded never wins, the least one wins 2 in n. */
@@ -514,7 +535,8 @@ int main(void)
         cmocka_unit_test(random_is_uniform),
         cmocka_unit_test(random_is_uniform_over_those_not_tried),
         cmocka_unit_test(p2c_of_two_takes_the_less_loaded),
-        cmocka_unit_test(p2c_of_equals_takes_each_about_as_often),
+        cmocka_unit_test(p2c_takes_equals_in_turn),
+        cmocka_unit_test(p2c_draws_each_of_the_others_alike),
         cmocka_unit_test(p2c_never_takes_the_most_loaded_of_many),
         cmocka_unit_test(p2c_keeps_the_load_even),
         cmocka_unit_test(an_ejection_shows_at_the_very_next_pick),
