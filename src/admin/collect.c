@@ -316,6 +316,9 @@ static void collect_process(struct samples *s, const struct admin_view *v)
               limit_used(&p->downstream));
     add_gauge(s, &scope, "downstream_connections_limit", "the most there may be",
               p->downstream_max);
+    add_gauge(s, &scope, "upstream_connections", "connections to hosts open",
+              limit_used(&p->upstream));
+    add_gauge(s, &scope, "upstream_connections_limit", "the most there may be", p->upstream_max);
     add_gauge(s, &scope, "requests", "requests under way", limit_used(&p->requests));
     add_gauge(s, &scope, "requests_limit", "the most there may be", p->requests_max);
     add_gauge(s, &scope, "config_version", "version of the snapshot in force",

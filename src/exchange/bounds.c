@@ -3,9 +3,9 @@
 
 #include "policy/limit.h"
 
-bool bounds_take_client(struct process_state *p)
+void bounds_add_client(struct process_state *p)
 {
-    return limit_take(&p->downstream, p->downstream_max);
+    (void)limit_take(&p->downstream, LIMIT_NONE);
 }
 
 void bounds_give_client(struct process_state *p)
@@ -16,4 +16,14 @@ void bounds_give_client(struct process_state *p)
 bool bounds_client_room(const struct process_state *p)
 {
     return limit_used(&p->downstream) < p->downstream_max;
+}
+
+bool bounds_take_upstream(struct process_state *p)
+{
+    return limit_take(&p->upstream, p->upstream_max);
+}
+
+void bounds_give_upstream(struct process_state *p)
+{
+    limit_give(&p->upstream);
 }

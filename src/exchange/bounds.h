@@ -7,11 +7,18 @@
 
 #include "model/process_state.h"
 
-/* One more client connection; false where there are as many as the descriptors allow. */
-bool bounds_take_client(struct process_state *p);
+/*
+ * One more client connection was accepted. It is counted even where that is one too many: several
+ * workers may see the last place free, and who was accepted is not reset.
+ */
+void bounds_add_client(struct process_state *p);
 void bounds_give_client(struct process_state *p);
 
-/* Would bounds_take_client succeed now? */
+/* Is there a place for one more? If not, leave them in the kernel's queue. */
 bool bounds_client_room(const struct process_state *p);
+
+/* One more connection to a host; false where there are as many as the descriptors allow. */
+bool bounds_take_upstream(struct process_state *p);
+void bounds_give_upstream(struct process_state *p);
 
 #endif

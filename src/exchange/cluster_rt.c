@@ -53,6 +53,11 @@ bool cluster_rt_room(const struct cluster_rt *rt)
     return limit_used(&rt->state->connections) < rt->config->limits.max_connections;
 }
 
+bool cluster_rt_in_use(const struct cluster_rt *rt)
+{
+    return limit_used(&rt->state->connections) > 0;
+}
+
 void cluster_rt_closed(struct cluster_rt *rt, uint32_t host)
 {
     limit_give(&rt->state->connections);

@@ -38,6 +38,9 @@ bool cluster_rt_open(struct cluster_rt *rt, uint32_t host);
 /* Is there a slot now, as far as one can know? Ordered behind whatever this worker did before. */
 bool cluster_rt_room(const struct cluster_rt *rt);
 
+/* Is there a connection to the cluster, on any worker? */
+bool cluster_rt_in_use(const struct cluster_rt *rt);
+
 /* The connection is gone: gives the slot back. */
 void cluster_rt_closed(struct cluster_rt *rt, uint32_t host);
 

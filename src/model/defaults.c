@@ -7,14 +7,12 @@
 #include "model/snapshot.h"
 
 /*
- * Connections and requests have no limit of their own: the bound on the process (70 % of the
- * descriptors, memoryLimit) is what stops them. Requests that wait for a connection are what piles
- * up when upstream is slow to accept, so they have one: four times Envoy's 1024, because waiting
- * is cheap here and a cold start with thousands of clients must not be refused.
+ * No limit of their own: the bound on the process (70 % of the descriptors, memoryLimit) stops
+ * them, waiting requests too. A cold start with thousands of clients must not be refused.
  */
 const struct circuit_limits default_limits = {
     .max_connections = LIMIT_NONE,
-    .max_pending = 4096,
+    .max_pending = LIMIT_NONE,
     .max_requests = LIMIT_NONE,
     .max_retries = 3,
     .max_requests_per_connection = 0,

@@ -6,6 +6,8 @@
 #include "base/memory.h"
 #include "model/block.h"
 
+#define RESERVE_MAX 64u
+
 struct process_block {
     struct process_state state;
     void *raw;
@@ -38,6 +40,12 @@ static struct process_block *lay_out(struct block *b, uint32_t workers)
     return p;
 }
 
+/* For what is no connection of the data plane: listeners, pollers, admin, logs, names. */
+static uint64_t reserve(uint64_t descriptors)
+{
+    return descriptors / 8 < RESERVE_MAX ? descriptors / 8 : RESERVE_MAX;
+}
+
 struct process_state *process_state_create(uint32_t workers, uint64_t descriptors,
                                            uint64_t memory_limit, mono_ns now)
 {
@@ -53,8 +61,10 @@ struct process_state *process_state_create(uint32_t workers, uint64_t descriptor
     uint64_t by_memory = memory_limit / REQUEST_MEMORY_MAX;
 
     limit_init(&p->downstream);
+    limit_init(&p->upstream);
     limit_init(&p->requests);
     p->downstream_max = as_limit(by_descriptors);
+    p->upstream_max = as_limit(descriptors - by_descriptors - reserve(descriptors));
     p->requests_max = as_limit(by_memory < by_descriptors ? by_memory : by_descriptors);
     p->started = now;
     atomic_init(&p->draining, false);

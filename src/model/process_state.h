@@ -15,8 +15,10 @@ struct process_state {
     uint32_t workers;
     struct worker_cells *worker_cells; /* [worker] */
     struct limit downstream;           /* client connections open */
+    struct limit upstream;             /* connections to hosts open */
     struct limit requests;             /* requests under way, all clusters */
     uint32_t downstream_max;           /* 70 % of the descriptors */
+    uint32_t upstream_max;             /* the rest, less a reserve: listeners, admin, logs, names */
     uint32_t requests_max;             /* the smaller of 70 % of the descriptors and memoryLimit /
                                           request_memory_max */
     mono_ns started;

@@ -61,12 +61,7 @@ static void on_accepted(void *owner, struct link *link, const struct address *pe
     struct listener_rt *l = owner;
     struct worker *w = l->worker;
 
-    if (!bounds_take_client(w->setup.process)) {
-        link_abort(link);
-        listener_count(l, HTTP_downstream_cx_overflow, 1);
-        rest(w, "as many client connections as the descriptors allow");
-        return;
-    }
+    bounds_add_client(w->setup.process);
     downstream_accept(l, link, peer);
     if (!bounds_client_room(w->setup.process)) {
         listener_count(l, HTTP_downstream_cx_overflow, 1);

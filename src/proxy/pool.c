@@ -2,6 +2,7 @@
 #include "proxy/pool.h"
 
 #include "base/memory.h"
+#include "exchange/bounds.h"
 #include "exchange/cluster_rt.h"
 #include "io/mailbox.h"
 #include "model/messages.h"
@@ -144,16 +145,28 @@ static struct stream *next_waiting(struct list *queue)
 
 enum opened { OPENED, NO_SLOT, OPEN_FAILED };
 
+/*
+ * Where our own descriptors, ports or memory are used up, a request waits for a connection to fall
+ * free as if maxConnections were reached, if any worker has one that can.
+ */
 static enum opened open_one(struct pool *p)
 {
-    if (!cluster_rt_open(&p->cluster->rt, p->host))
+    struct cluster_pools *c = p->cluster;
+    struct process_state *process = c->worker->setup.process;
+
+    if (!bounds_take_upstream(process))
+        return cluster_rt_in_use(&c->rt) ? NO_SLOT : OPEN_FAILED;
+    if (!cluster_rt_open(&c->rt, p->host)) {
+        bounds_give_upstream(process);
         return NO_SLOT;
+    }
     if (upstream_connect(p) == FAULT_NONE) {
         p->connecting++;
         return OPENED;
     }
-    cluster_rt_closed(&p->cluster->rt, p->host);
-    return OPEN_FAILED;
+    cluster_rt_closed(&c->rt, p->host);
+    bounds_give_upstream(process);
+    return cluster_rt_in_use(&c->rt) ? NO_SLOT : OPEN_FAILED;
 }
 
 /* An idle connection to |s|; where that may not have it, it is idle again. */
@@ -283,6 +296,7 @@ void pool_closed(struct pool *p)
     struct cluster_pools *c = p->cluster;
 
     cluster_rt_closed(&c->rt, p->host);
+    bounds_give_upstream(c->worker->setup.process);
     if (!list_empty(&c->queue))
         serve_slot(c);
     else if (slots_wanted(c) > 0)

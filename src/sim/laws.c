@@ -271,6 +271,7 @@ void laws_check_freed(struct laws *l)
     expect_zero(l, "connections never closed", r->process.outgoing);
     expect_zero(l, "connections still counted", limit_used(&s->connections));
     expect_zero(l, "client connections still counted", limit_used(&r->state->downstream));
+    expect_zero(l, "connections to hosts still counted", limit_used(&r->state->upstream));
     expect_zero(l, "upstream_cx_active", rig_cluster_sum(r, CLUSTER_upstream_cx_active));
     expect_zero(l, "downstream_cx_active", rig_http_sum(r, HTTP_downstream_cx_active));
 }

@@ -123,7 +123,7 @@ static void assert_protected(const struct cluster *c)
 {
     assert_int_equal(c->lb, LB_P2C);
     assert_int_equal(c->limits.max_connections, LIMIT_NONE);
-    assert_int_equal(c->limits.max_pending, 4096);
+    assert_int_equal(c->limits.max_pending, LIMIT_NONE);
     assert_int_equal(c->limits.max_requests, LIMIT_NONE);
     assert_int_equal(c->limits.max_requests_per_connection, 0);
     assert_true(c->outlier.enabled);
@@ -369,7 +369,7 @@ static void blocks_are_filled_each_for_itself(void **state)
 
     s = load(A_CLUSTER("  idleTimeout: 2s\n  trafficPolicy: {outlierDetection: {}}\n"), NULL);
     assert_int_equal(s->clusters[0].idle_timeout, 2 * NS_PER_S);
-    assert_int_equal(s->clusters[0].limits.max_pending, 4096);
+    assert_int_equal(s->clusters[0].limits.max_pending, LIMIT_NONE);
     assert_int_equal(s->clusters[0].outlier.max_ejection_percent, 10);
     snapshot_drop(s);
 }

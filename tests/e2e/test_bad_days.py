@@ -171,6 +171,24 @@ def test_c075_out_of_descriptors_pauses_accepting_and_recovers():
         assert len(lines) <= 20
 
 
+@pytest.mark.multiworker
+@pytest.mark.parametrize("workers", [1, 3])
+def test_without_descriptors_for_more_connections_requests_wait_for_one(workers):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+    release = threading.Event()
+    upstream = Upstream(held(release))
+    with Proxy(config=config([upstream], workers=workers), preexec=limit) as proxy:
+        clients = [proxy.client() for _ in range(170)]
+        for c in clients:
+            c.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        wait_for(lambda: proxy.stat("cluster.backend.upstream_rq_pending_active") > 50, "many to wait")
+        release.set()
+        assert {status_of(c.answer()[0]) for c in clients} == {200}
+        assert proxy.stat("cluster.backend.outlier_detection.ejections_enforced_total") == 0
+    upstream.close()
+
+
 # --- the access log ---
 
 def test_a_full_disk_under_the_access_log_costs_lines_not_requests():

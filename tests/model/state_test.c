@@ -153,16 +153,16 @@ static void the_process_is_bounded_by_what_it_has(void **state)
 {
     static const struct {
         uint64_t descriptors, memory;
-        uint32_t downstream, requests;
+        uint32_t downstream, upstream, requests;
     } rows[] = {
-        {1000, UINT64_MAX, 700, 700},
-        {1024, UINT64_MAX, 716, 716},
-        {1000, (uint64_t)REQUEST_MEMORY_MAX * 100, 700, 100},
-        {1000, (uint64_t)REQUEST_MEMORY_MAX * 100 - 1, 700, 99},
-        {1000, 0, 700, 1}, /* nothing at all would be no proxy */
-        {0, UINT64_MAX, 1, 1},
-        {UINT64_MAX, UINT64_MAX, LIMIT_NONE - 1, LIMIT_NONE - 1},
-        {UINT64_MAX, (uint64_t)REQUEST_MEMORY_MAX * 5, LIMIT_NONE - 1, 5},
+        {1000, UINT64_MAX, 700, 236, 700},
+        {1024, UINT64_MAX, 716, 244, 716},
+        {1000, (uint64_t)REQUEST_MEMORY_MAX * 100, 700, 236, 100},
+        {1000, (uint64_t)REQUEST_MEMORY_MAX * 100 - 1, 700, 236, 99},
+        {256, 0, 179, 45, 1}, /* nothing at all would be no proxy */
+        {0, UINT64_MAX, 1, 1, 1},
+        {UINT64_MAX, UINT64_MAX, LIMIT_NONE - 1, LIMIT_NONE - 1, LIMIT_NONE - 1},
+        {UINT64_MAX, (uint64_t)REQUEST_MEMORY_MAX * 5, LIMIT_NONE - 1, LIMIT_NONE - 1, 5},
     };
     (void)state;
 
@@ -172,6 +172,7 @@ static void the_process_is_bounded_by_what_it_has(void **state)
 
         assert_non_null(p);
         assert_int_equal(p->downstream_max, rows[i].downstream);
+        assert_int_equal(p->upstream_max, rows[i].upstream);
         assert_int_equal(p->requests_max, rows[i].requests);
         assert_int_equal(p->started, 5 * NS_PER_S);
         assert_int_equal(p->workers, 2);
