@@ -55,8 +55,7 @@ static int load(const uint8_t *data, size_t size, struct snapshot **out)
     int status;
 
     config_errors_init(&e);
-    config_errors_open(&e, BYTES("fuzz"), source);
-    status = config_parse(source, &resolver, &e, out);
+    status = config_parse(&(struct config_source){BYTES("fuzz"), source}, 1, &resolver, &e, out);
     assert(status == CONFIG_OK || status == CONFIG_INVALID);
     if (status == CONFIG_OK)
         assert(e.count == 0);

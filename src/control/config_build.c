@@ -37,7 +37,18 @@ void *config_build_array(struct config_build *b, size_t count, size_t size)
 
 struct text *config_build_error(struct config_build *b, const struct config_node *at)
 {
+    config_errors_at(b->errors, at->source);
     return config_error_begin(b->errors, at->line, at->column);
+}
+
+void config_build_place(struct config_build *b, struct text *t, const struct config_node *of)
+{
+    text_str(t, "line ");
+    text_u64(t, of->line);
+    if (of->source == b->errors->source)
+        return;
+    text_str(t, " of ");
+    text_put(t, b->errors->sources[of->source].name);
 }
 
 void config_build_twice(struct config_build *b, const struct config_node *at, struct bytes name,
@@ -46,8 +57,8 @@ void config_build_twice(struct config_build *b, const struct config_node *at, st
     struct text *t = config_build_error(b, at);
 
     config_quote(t, name);
-    text_str(t, " is given twice: first in line ");
-    text_u64(t, first->line);
+    text_str(t, " is given twice: first in ");
+    config_build_place(b, t, first);
     config_error_end(b->errors);
 }
 

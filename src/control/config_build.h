@@ -31,9 +31,14 @@ struct bytes config_build_copy(struct config_build *b, struct bytes text);
 struct address config_build_address(struct config_build *b, const struct address *a);
 void *config_build_array(struct config_build *b, size_t count, size_t size);
 struct text *config_build_error(struct config_build *b, const struct config_node *at);
+/* "line 3", or "line 3 of b.yaml" where the message is about another file. */
+void config_build_place(struct config_build *b, struct text *t, const struct config_node *of);
 /* "'name' is given twice" with the line of the first. */
 void config_build_twice(struct config_build *b, const struct config_node *at, struct bytes name,
                         const struct config_node *first);
+
+/* "example.test:80" in its parts. False: it is none. */
+bool config_endpoint_host(struct bytes address, struct bytes *host, uint16_t *port);
 
 /* config_build_cluster.c: all clusters of |file| into the snapshot. */
 void config_build_clusters(struct config_build *b, const struct config_file *file);

@@ -64,19 +64,6 @@ static void wrong_address(struct config_build *b, const struct config_node *at, 
     config_error_end(b->errors);
 }
 
-static bool is_host_name(struct bytes host)
-{
-    if (host.len == 0 || host.len > 253)
-        return false;
-    for (size_t i = 0; i < host.len; i++) {
-        uint8_t c = byte_lower(host.data[i]);
-
-        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_'))
-            return false;
-    }
-    return true;
-}
-
 /* False: an error was added, or the address is not known for want of a resolver's answer. */
 static bool endpoint_address(struct config_build *b, const struct config_endpoint *e,
                              struct bytes *host, struct address *out)
@@ -100,7 +87,7 @@ static bool endpoint_address(struct config_build *b, const struct config_endpoin
         wrong_address(b, at, e->address);
         return false;
     }
-    if (!address_split(e->address, host, &port) || port == 0 || !is_host_name(*host)) {
+    if (!config_endpoint_host(e->address, host, &port)) {
         wrong_address(b, at, e->address);
         return false;
     }

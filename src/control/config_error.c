@@ -2,6 +2,7 @@
 /* Collects and shows the errors of a configuration. */
 #include "control/config_error.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* A line is shown up to this many characters; of a longer one, a window around the place. */
@@ -23,15 +24,29 @@ void config_errors_release(struct config_errors *e)
     config_errors_init(e);
 }
 
-void config_errors_open(struct config_errors *e, struct bytes file, struct bytes source)
+void config_errors_open(struct config_errors *e, struct bytes file, struct bytes text)
 {
-    e->file = arena_copy(&e->arena, file);
+    assert(e->source_count < CONFIG_SOURCES_MAX);
+    e->source = e->source_count++;
+    e->sources[e->source] =
+        (struct config_source){.name = arena_copy(&e->arena, file), .text = text};
+}
+
+void config_errors_at(struct config_errors *e, uint32_t source)
+{
+    assert(source < CONFIG_SOURCES_MAX);
     e->source = source;
 }
 
 void config_errors_close(struct config_errors *e)
 {
-    e->source = BYTES_NONE;
+    for (uint32_t i = 0; i < e->source_count; i++)
+        e->sources[i].text = BYTES_NONE;
+}
+
+struct bytes config_errors_file(const struct config_errors *e)
+{
+    return e->sources[e->source].name;
 }
 
 bool config_errors_full(const struct config_errors *e)
@@ -128,7 +143,7 @@ static void make_printable(uint8_t *data, size_t len)
 static void set_excerpt(struct config_errors *e, struct config_error *error)
 {
     uint32_t line = error->line;
-    struct bytes text = find_line(e->source, &line);
+    struct bytes text = find_line(e->sources[e->source].text, &line);
     uint32_t length = characters(text);
     uint32_t from;
 
@@ -149,28 +164,47 @@ struct text *config_error_begin(struct config_errors *e, uint32_t line, uint32_t
     text_init(&e->text, e->room, sizeof(e->room));
     e->line = line;
     e->column = column;
+    e->warns = false;
     return &e->text;
+}
+
+struct text *config_warning_begin(struct config_errors *e, uint32_t line, uint32_t column)
+{
+    struct text *t = config_error_begin(e, line, column);
+
+    e->warns = true;
+    return t;
 }
 
 static bool is_before(const struct config_error *a, const struct config_error *b)
 {
+    if (a->source != b->source)
+        return a->source < b->source;
     return a->line != b->line ? a->line < b->line : a->column < b->column;
+}
+
+static void insert(struct config_error *list, uint32_t count, const struct config_error *error)
+{
+    uint32_t at = count;
+
+    for (; at > 0 && is_before(error, &list[at - 1]); at--)
+        list[at] = list[at - 1];
+    list[at] = *error;
 }
 
 void config_error_end(struct config_errors *e)
 {
-    struct config_error error = {.line = e->line, .column = e->column};
-    uint32_t at = e->count;
+    struct config_error error = {.source = e->source, .line = e->line, .column = e->column};
 
-    if (config_errors_full(e))
+    if (e->warns ? e->warning_count == CONFIG_WARNINGS_MAX : config_errors_full(e))
         return;
     error.message = arena_copy(&e->arena, text_bytes(&e->text));
     if (error.line > 0)
         set_excerpt(e, &error);
-    for (; at > 0 && is_before(&error, &e->at[at - 1]); at--)
-        e->at[at] = e->at[at - 1];
-    e->at[at] = error;
-    e->count++;
+    if (e->warns)
+        insert(e->warnings, e->warning_count++, &error);
+    else
+        insert(e->at, e->count++, &error);
 }
 
 void config_error_add(struct config_errors *e, uint32_t line, uint32_t column, const char *message,
@@ -211,11 +245,10 @@ void config_quote(struct text *t, struct bytes b)
     text_str(t, end < b.len ? "...'" : "'");
 }
 
-void config_error_write(struct text *t, const struct config_errors *e, uint32_t index)
+static void write_message(struct text *t, const struct config_errors *e,
+                          const struct config_error *error, const char *before)
 {
-    const struct config_error *error = &e->at[index];
-
-    text_put(t, e->file);
+    text_put(t, e->sources[error->source].name);
     if (error->line > 0) {
         text_char(t, ':');
         text_u64(t, error->line);
@@ -223,6 +256,7 @@ void config_error_write(struct text *t, const struct config_errors *e, uint32_t 
         text_u64(t, error->column);
     }
     text_str(t, ": ");
+    text_str(t, before);
     text_put(t, error->message);
     text_char(t, '\n');
     if (error->line == 0)
@@ -235,12 +269,24 @@ void config_error_write(struct text *t, const struct config_errors *e, uint32_t 
     text_str(t, "^\n");
 }
 
+void config_error_write(struct text *t, const struct config_errors *e,
+                        const struct config_error *error)
+{
+    write_message(t, e, error, "");
+}
+
 void config_errors_write(struct text *t, const struct config_errors *e)
 {
     for (uint32_t i = 0; i < e->count; i++)
-        config_error_write(t, e, i);
+        write_message(t, e, &e->at[i], "");
     if (!config_errors_full(e))
         return;
-    text_put(t, e->file);
+    text_put(t, e->sources[e->at[e->count - 1].source].name);
     text_str(t, ": only the first errors are shown; there may be more\n");
+}
+
+void config_warnings_write(struct text *t, const struct config_errors *e)
+{
+    for (uint32_t i = 0; i < e->warning_count; i++)
+        write_message(t, e, &e->warnings[i], "warning: ");
 }

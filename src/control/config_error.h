@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is wrong with a configuration: up to a screenful of errors, each with its place and the
- * line it is in, in the order of the file.
+ * line it is in, in the order of the files. And warnings: what is valid, but hardly meant.
  */
 #ifndef CONTROL_CONFIG_ERROR_H
 #define CONTROL_CONFIG_ERROR_H
@@ -14,9 +14,20 @@
 #include "base/text.h"
 
 /* More than a screen of them helps nobody: what comes beyond is not looked for. */
-#define CONFIG_ERRORS_MAX 20
+#define CONFIG_ERRORS_MAX   20
+#define CONFIG_WARNINGS_MAX 100
+
+/* Files of one configuration. */
+#define CONFIG_SOURCES_MAX 64
+
+/* A file: as the user named it, and what is in it. */
+struct config_source {
+    struct bytes name;
+    struct bytes text;
+};
 
 struct config_error {
+    uint32_t source; /* which file, in the order they were opened */
     uint32_t line;   /* from 1; 0: the file as a whole */
     uint32_t column; /* in characters, from 1 */
     struct bytes message;
@@ -26,21 +37,32 @@ struct config_error {
 
 struct config_errors {
     struct arena arena;
-    struct bytes file;   /* as the user named it */
-    struct bytes source; /* only while it is being read */
+    uint32_t source_count;
+    struct config_source sources[CONFIG_SOURCES_MAX]; /* the texts: until config_errors_close */
+    uint32_t source;                                  /* what the next message is about */
     uint32_t count;
     struct config_error at[CONFIG_ERRORS_MAX];
+    uint32_t warning_count;
+    struct config_error warnings[CONFIG_WARNINGS_MAX];
     struct text text; /* the message under way */
     uint32_t line, column;
+    bool warns; /* it is a warning */
     char room[1024];
 };
 
 void config_errors_init(struct config_errors *e);
 void config_errors_release(struct config_errors *e);
 
-/* Names what is about to be read; positions are looked up in |source| until config_errors_close. */
-void config_errors_open(struct config_errors *e, struct bytes file, struct bytes source);
+/*
+ * Names what is about to be read, a further file; messages are about it until config_errors_at.
+ * Positions are looked up in |text| until config_errors_close. At most CONFIG_SOURCES_MAX times.
+ */
+void config_errors_open(struct config_errors *e, struct bytes file, struct bytes text);
+void config_errors_at(struct config_errors *e, uint32_t source);
 void config_errors_close(struct config_errors *e);
+
+/* The file that messages are about. */
+struct bytes config_errors_file(const struct config_errors *e);
 
 /* True where no more are kept, so that looking for more is a waste. */
 bool config_errors_full(const struct config_errors *e);
@@ -51,6 +73,8 @@ size_t config_line_break(struct bytes b);
 
 /* Begins an error: put its message into the result, then config_error_end. Line 0: no place. */
 struct text *config_error_begin(struct config_errors *e, uint32_t line, uint32_t column);
+/* The same of a warning: it does not make the configuration invalid. Ended the same way. */
+struct text *config_warning_begin(struct config_errors *e, uint32_t line, uint32_t column);
 void config_error_end(struct config_errors *e);
 
 /* A whole error of two parts; |detail| may be NULL. */
@@ -64,9 +88,12 @@ void config_quote(struct text *t, struct bytes b);
 bool config_has_control(struct bytes b);
 
 /* "file:line:column: message", the line and a caret under the place; ends with a newline. */
-void config_error_write(struct text *t, const struct config_errors *e, uint32_t index);
+void config_error_write(struct text *t, const struct config_errors *e,
+                        const struct config_error *error);
 
 /* All of them, and whether there may be more. */
 void config_errors_write(struct text *t, const struct config_errors *e);
+/* Each begins with "warning: " after its place. */
+void config_warnings_write(struct text *t, const struct config_errors *e);
 
 #endif

@@ -7,6 +7,7 @@
 struct builder {
     struct arena *arena;
     struct config_errors *errors;
+    struct bytes source;
     yaml_parser_t parser;
     uint32_t events;
     uint32_t depth;
@@ -96,6 +97,7 @@ static struct config_node *node_create(struct builder *b, const yaml_event_t *ev
     if (n == NULL)
         return NULL;
     n->kind = kind;
+    n->source = b->errors->source;
     n->line = place(event->start_mark.line);
     n->column = place(event->start_mark.column);
     return n;
@@ -204,7 +206,7 @@ static bool on_event(struct builder *b, const yaml_event_t *event)
 static bool is_tab(const struct builder *b)
 {
     size_t at = b->parser.problem_mark.index; /* in characters */
-    struct bytes source = b->errors->source;
+    struct bytes source = b->source;
     size_t i = 0;
 
     for (; i < source.len && at > 0; at--)
@@ -255,10 +257,11 @@ static bool run(struct builder *b)
     return good;
 }
 
-bool config_tree_parse(struct arena *arena, struct bytes source, struct config_errors *errors,
+bool config_tree_parse(struct arena *arena, struct config_errors *errors,
                        struct config_node **documents)
 {
-    struct builder b = {.arena = arena, .errors = errors};
+    struct bytes source = errors->sources[errors->source].text;
+    struct builder b = {.arena = arena, .errors = errors, .source = source};
     bool good;
 
     if (!is_text(source, errors))

@@ -25,7 +25,8 @@ enum config_kind { CONFIG_TEXT, CONFIG_LIST, CONFIG_MAP };
 
 struct config_node {
     enum config_kind kind;
-    bool plain; /* text without quotes */
+    bool plain;      /* text without quotes */
+    uint32_t source; /* of the errors' sources */
     uint32_t line;
     uint32_t column;
     struct bytes text;
@@ -36,10 +37,10 @@ struct config_node {
 };
 
 /*
- * Parses all documents of |source|; |*documents| is the first, NULL where there is none. Lives as
- * long as |arena|. False: an error was added.
+ * Parses all documents of the source that |errors| is at; |*documents| is the first, NULL where
+ * there is none. Lives as long as |arena|. False: an error was added.
  */
-bool config_tree_parse(struct arena *arena, struct bytes source, struct config_errors *errors,
+bool config_tree_parse(struct arena *arena, struct config_errors *errors,
                        struct config_node **documents);
 
 /* The value of |key| in a map, the first one; NULL: none, or |map| is none. */

@@ -20,7 +20,7 @@
 static const struct command_help help = {
     .name = "run",
     .usage = "--to HOST:PORT[,HOST:PORT ...] [OPTION ...]\n"
-             "       firebreak run -c FILE [OPTION ...]",
+             "       firebreak run -c FILE [-c FILE ...] [OPTION ...]",
     .summary = "Proxies HTTP/1.1 to the hosts, spreads the load, and takes a host out that fails.\n"
                "Prints \"listening NAME ADDR\" for each listener, and \"admin ADDR\".",
     .notes =
@@ -46,12 +46,13 @@ static const struct command_help help = {
     .examples =
         "firebreak run --to 127.0.0.1:9001,127.0.0.1:9002\n"
         "firebreak run --to app-1:8080,app-2:8080 --listen 0.0.0.0:8000 --access-log stdout\n"
-        "firebreak run -c /etc/firebreak/firebreak.yaml --workers 4",
+        "firebreak run -c /etc/firebreak/firebreak.yaml --workers 4\n"
+        "firebreak run -c firebreak.yaml -c destinationrule.yaml",
 };
 
 struct run_options {
     const char *to;
-    const char *config;
+    struct option_texts config;
     const char *listen;
     const char *admin;
     const char *access_log;
@@ -89,9 +90,9 @@ static int usage(const char *what, const char *instead)
 
 static int check_options(const struct run_options *o)
 {
-    if ((o->to == NULL) == (o->config == NULL))
+    if ((o->to == NULL) == (o->config.count == 0))
         return usage("where to?", "write --to HOST:PORT,... or -c FILE, and not both");
-    if (o->config != NULL && o->listen != NULL)
+    if (o->config.count > 0 && o->listen != NULL)
         return usage("--listen goes with --to", "with -c write `listen:` in the file");
     return COMMAND_OK;
 }
@@ -106,10 +107,11 @@ static enum options_verdict read_options(int argc, char **argv, struct run_optio
          .help = "hosts, with sane protection and no file"},
         {.name = "config",
          .letter = 'c',
-         .kind = OPTION_TEXT,
+         .kind = OPTION_TEXTS,
          .target = &o->config,
          .placeholder = "FILE",
-         .help = "native YAML (docs/configuration.md)"},
+         .help = "YAML: Firebreak's own form and Istio's DestinationRules\n"
+                 "(docs/configuration.md); may be given several times"},
         {.name = "listen",
          .kind = OPTION_TEXT,
          .target = &o->listen,
@@ -149,9 +151,10 @@ static enum options_verdict read_options(int argc, char **argv, struct run_optio
     return options_read(&help, options, sizeof(options) / sizeof(options[0]), argc, argv);
 }
 
+/* Warnings too, which do not keep it from running. */
 static void print_errors(const struct config_errors *errors)
 {
-    size_t room = 256 * 1024;
+    size_t room = 512 * 1024;
     char *data = malloc(room);
     struct text t;
 
@@ -159,6 +162,7 @@ static void print_errors(const struct config_errors *errors)
         return;
     text_init(&t, data, room);
     config_errors_write(&t, errors);
+    config_warnings_write(&t, errors);
     fwrite(t.data, 1, t.len, stderr);
     free(data);
 }
@@ -194,7 +198,8 @@ static int load(const struct run_options *o, struct files *files, struct config_
     if (o->to != NULL)
         status = config_from_list(&run, resolver, errors, out);
     else
-        status = config_load(o->config, files, resolver, errors, out);
+        status =
+            config_load(o->config.items, (uint32_t)o->config.count, files, resolver, errors, out);
     resolve_close(resolver);
     return status;
 }
@@ -210,14 +215,13 @@ static int run(const struct run_options *o)
     os_signals_block();
     os_files_init(&files);
     config_errors_init(&errors);
-    if (load(o, &files, &errors, &snapshot) != CONFIG_OK) {
-        print_errors(&errors);
+    if (load(o, &files, &errors, &snapshot) != CONFIG_OK)
         code = COMMAND_USAGE;
-    }
+    print_errors(&errors);
     config_errors_release(&errors);
     if (code != COMMAND_OK)
         return code;
-    if (o->config != NULL && !override(snapshot, o)) {
+    if (o->config.count > 0 && !override(snapshot, o)) {
         code = COMMAND_USAGE;
     } else {
         setup = (struct daemon_setup){.snapshot = snapshot,

@@ -42,8 +42,8 @@ static const char *show(const struct config_errors *e)
 static int parse(const char *source, size_t len, struct config_errors *e, struct snapshot **out)
 {
     config_errors_init(e);
-    config_errors_open(e, BYTES("f.yaml"), bytes_from(source, len));
-    return config_parse(bytes_from(source, len), NULL, e, out);
+    return config_parse(&(struct config_source){BYTES("f.yaml"), bytes_from(source, len)}, 1, NULL,
+                        e, out);
 }
 
 static void check(const struct broken *b)
@@ -108,7 +108,9 @@ static void what_is_no_yaml_is_refused_where_it_goes_wrong(void **state)
         {"? {a: b}\n: b\n", 1, 3, "a key must be a word"},
         {"a: [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]\n", 1, 35,
          "nested too deeply"},
-        {GOOD "---\nadmin: {}\n", 4, 1, "a second document"},
+        {GOOD "---\nadmin: {}\n", 4, 1,
+         "a second document in Firebreak's own form: write all in one; the first begins at "
+         "f.yaml:1"},
         {"apiVersion: networking.istio.io/v1\nkind: DestinationRule\n", 1, 1,
          "not supported yet: they come with DestinationRules; this is of kind 'DestinationRule'"},
         {GOOD "---\napiVersion: networking.istio.io/v1\n", 4, 1, "not supported yet"},

@@ -103,8 +103,7 @@ static unsigned check(const char *data, size_t len)
 
     memcpy(copy, data, len);
     config_errors_init(&e);
-    config_errors_open(&e, BYTES("f"), source);
-    status = config_parse(source, NULL, &e, &s);
+    status = config_parse(&(struct config_source){BYTES("f"), source}, 1, NULL, &e, &s);
     if (status == CONFIG_OK) {
         assert_int_equal(e.count, 0);
         check_snapshot(s);
@@ -222,8 +221,8 @@ static void the_same_file_gives_the_same_errors(void **state)
             struct text t;
 
             config_errors_init(&e);
-            config_errors_open(&e, BYTES("f"), bytes_from(text, len));
-            config_parse(bytes_from(text, len), NULL, &e, &s);
+            config_parse(&(struct config_source){BYTES("f"), bytes_from(text, len)}, 1, NULL, &e,
+                         &s);
             text_init(&t, i == 0 ? first : second, sizeof(first));
             config_errors_write(&t, &e);
             text_end(&t);
@@ -247,8 +246,9 @@ static void more_parts_than_a_configuration_has_are_refused(void **state)
     for (size_t i = 4; i + 2 < size; i += 2)
         memcpy(text + i, "1,", 2);
     config_errors_init(&e);
-    config_errors_open(&e, BYTES("f"), bytes_from(text, size));
-    assert_int_equal(config_parse(bytes_from(text, size), NULL, &e, &s), CONFIG_INVALID);
+    assert_int_equal(
+        config_parse(&(struct config_source){BYTES("f"), bytes_from(text, size)}, 1, NULL, &e, &s),
+        CONFIG_INVALID);
     assert_int_equal(e.count, 1);
     assert_non_null(memmem(e.at[0].message.data, e.at[0].message.len, "more than 1,000,000", 19));
     config_errors_release(&e);

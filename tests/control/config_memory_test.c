@@ -135,7 +135,7 @@ static int load_once(const char *text)
     int status;
 
     config_errors_init(&e);
-    status = config_load(text, &files, &resolver, &e, &s);
+    status = config_load(&(const char *){text}, 1, &files, &resolver, &e, &s);
     if (status == CONFIG_OK && !snapshot_attach_state(s, 2))
         status = CONFIG_NO_MEMORY;
     else if (status != CONFIG_OK)

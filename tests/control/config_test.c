@@ -78,8 +78,8 @@ static struct snapshot *load(const char *text, struct config_resolver *resolver)
     struct snapshot *s = NULL;
 
     config_errors_init(&e);
-    config_errors_open(&e, BYTES("f.yaml"), bytes_of(text));
-    if (config_parse(bytes_of(text), resolver, &e, &s) != CONFIG_OK)
+    if (config_parse(&(struct config_source){BYTES("f.yaml"), bytes_of(text)}, 1, resolver, &e,
+                     &s) != CONFIG_OK)
         fail_msg("%s", show(&e));
     config_errors_release(&e);
     return s;
@@ -94,7 +94,7 @@ static struct snapshot *load_example(const char *name)
 
     snprintf(path, sizeof(path), "%s%s", EXAMPLES, name);
     config_errors_init(&e);
-    if (config_load(path, &files, NULL, &e, &s) != CONFIG_OK)
+    if (config_load(&(const char *){path}, 1, &files, NULL, &e, &s) != CONFIG_OK)
         fail_msg("%s", show(&e));
     config_errors_release(&e);
     return s;
@@ -510,8 +510,9 @@ static unsigned asked_with(const char *text, uint32_t errors)
     struct snapshot *s = NULL;
 
     config_errors_init(&e);
-    config_errors_open(&e, BYTES("f"), bytes_of(text));
-    assert_int_equal(config_parse(bytes_of(text), &names.resolver, &e, &s), CONFIG_INVALID);
+    assert_int_equal(config_parse(&(struct config_source){BYTES("f"), bytes_of(text)}, 1,
+                                  &names.resolver, &e, &s),
+                     CONFIG_INVALID);
     assert_int_equal(e.count, errors);
     config_errors_release(&e);
     return names.asked;
@@ -552,7 +553,7 @@ static void what_cannot_be_read_says_why(void **state)
         struct snapshot *s = NULL;
 
         config_errors_init(&e);
-        assert_int_equal(config_load(rows[i].path, &files, NULL, &e, &s), rows[i].status);
+        assert_int_equal(config_load(&rows[i].path, 1, &files, NULL, &e, &s), rows[i].status);
         assert_null(s);
         assert_string_equal(show(&e), rows[i].shown);
         config_errors_release(&e);
