@@ -45,28 +45,55 @@ static void resume_due(struct timer *t, mono_ns now)
 static const struct listener_events listener_events = {.accepted = on_accepted,
                                                        .troubled = on_troubled};
 
-void admin_ask(struct admin *a, struct admin_call *call)
+static void work_due(struct timer *t, mono_ns now)
 {
-    struct admin_usage usage = {0};
-    const struct admin_view view = {
+    (void)now;
+    conn_work(CONTAINER_OF(t, struct admin, work));
+}
+
+static struct admin_view look(struct admin *a)
+{
+    return (struct admin_view){
         .snapshot = control_snapshot(a->setup.control),
         .process = control_process(a->setup.control),
         .now = control_now(a->setup.control),
-        .usage = a->setup.usage == NULL ? NULL : &usage,
+        .clock = a->setup.clock,
+        .log = a->setup.log,
+        .usage = a->setup.usage,
         .extras = a->setup.extras,
         .extra_count = a->setup.extra_count,
     };
+}
 
-    if (a->setup.usage != NULL)
-        a->setup.usage(&usage);
+void admin_ask(struct admin *a, struct admin_call *call)
+{
+    const struct admin_view view = look(a);
+
     call->view = &view;
+    call->control = a->setup.control;
+    call->head = &a->head;
     admin_answer(call, &a->head);
     call->view = NULL;
+    call->head = NULL;
+    call->query = BYTES_NONE;
+}
+
+enum work_state admin_work(struct admin *a, struct admin_call *call)
+{
+    struct admin_view view = look(a);
+    enum work_state state;
+
+    view.snapshot = call->work->snapshot;
+    call->view = &view;
+    call->slice_end = mono_after(clock_read(a->setup.clock), WORK_SLICE);
+    state = call->work->more(call->work, call);
+    call->view = NULL;
+    return state;
 }
 
 int admin_create(const struct admin_setup *setup, struct admin **out)
 {
-    const struct listen_options options = {.backlog = 0};
+    const struct listen_options options = {.private_path = true};
     struct admin *a = memory_take(sizeof(*a));
     int error;
 
@@ -74,7 +101,9 @@ int admin_create(const struct admin_setup *setup, struct admin **out)
         return IO_NO_MEMORY;
     a->setup = *setup;
     list_init(&a->conns);
+    list_init(&a->working);
     timer_init(&a->resume, resume_due);
+    timer_init(&a->work, work_due);
     error = poller_listen(control_poller(setup->control), &setup->address, &options, &a->listener);
     if (error != IO_OK) {
         memory_give(a);
@@ -96,6 +125,7 @@ void admin_free(struct admin *a)
         return;
     conn_close_all(a);
     wheel_cancel(control_wheel(a->setup.control), &a->resume);
+    wheel_cancel(control_wheel(a->setup.control), &a->work);
     listener_close(a->listener);
     memory_give(a);
 }

@@ -29,7 +29,8 @@ struct admin;
 /* All must outlive the admin server; it must be freed before |control|. */
 struct admin_setup {
     struct control *control;
-    struct address address; /* port 0: any */
+    struct clock *clock;
+    struct address address; /* port 0: any; a unix socket is for this user only */
     struct log *log;
     const struct admin_extra *extras; /* counters and gauges of other parts, to be shown */
     uint32_t extra_count;

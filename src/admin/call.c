@@ -7,7 +7,7 @@
 
 #define VALUE_ROOM 1024
 
-static const char *const format_names[FORMAT_COUNT] = {"text", "json", "prometheus"};
+static const char *const format_names[FORMAT_COUNT] = {"text", "json", "prometheus", "html"};
 
 void call_refuse(struct admin_call *call, uint32_t status, const char *text)
 {
@@ -54,7 +54,7 @@ bool call_format(struct admin_call *call, unsigned allowed, enum page_format *ou
     return false;
 }
 
-bool call_filter(struct admin_call *call, struct filter *out)
+bool call_regex(struct admin_call *call, const char *key, struct filter *out)
 {
     char room[VALUE_ROOM];
     struct text value;
@@ -63,7 +63,7 @@ bool call_filter(struct admin_call *call, struct filter *out)
 
     filter_init(out);
     text_init(&value, room, sizeof(room));
-    found = query_find(call->query, "filter", &value);
+    found = query_find(call->query, key, &value);
     if (found == QUERY_ABSENT)
         return true;
     if (found == QUERY_FOUND)
@@ -76,6 +76,24 @@ bool call_filter(struct admin_call *call, struct filter *out)
     return false;
 }
 
+struct bytes call_value(struct admin_call *call, const char *key, char *room, size_t size)
+{
+    struct text value;
+
+    text_init(&value, room, size);
+    if (query_find(call->query, key, &value) != QUERY_FOUND)
+        return BYTES_NONE;
+    return text_bytes(&value);
+}
+
+bool call_filter(struct admin_call *call, struct filter *out)
+{
+    bool good = call_regex(call, "filter", out);
+
+    out->invert = call_flag(call, "invert_filter");
+    return good;
+}
+
 bool call_flag(struct admin_call *call, const char *key)
 {
     char room[VALUE_ROOM];
@@ -83,6 +101,16 @@ bool call_flag(struct admin_call *call, const char *key)
 
     text_init(&value, room, sizeof(room));
     return query_find(call->query, key, &value) != QUERY_ABSENT;
+}
+
+void json_number_text(struct json *j, const char *key, uint64_t value)
+{
+    char room[24];
+    struct text digits;
+
+    text_init(&digits, room, sizeof(room));
+    text_u64(&digits, value);
+    json_string(j, key, text_bytes(&digits));
 }
 
 void json_socket_address(struct json *j, const char *key, const struct address *a)

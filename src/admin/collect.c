@@ -84,12 +84,12 @@ static void collect_cluster_histograms(struct samples *s, const struct scope *sc
         scope_add_histogram(s, scope, "upstream_cx_connect_ms", connect);
 }
 
-static uint64_t healthy_hosts(const struct cluster *c)
+static uint64_t healthy_hosts(const struct cluster_state *state)
 {
     uint64_t n = 0;
 
-    for (uint32_t i = 0; i < c->endpoint_count; i++)
-        n += host_health(c->hosts.at[c->endpoints[i].slot]) == HOST_HEALTHY;
+    for (uint32_t i = 0; i < state->hosts.count; i++)
+        n += host_health(&state->hosts.at[i]) == HOST_HEALTHY;
     return n;
 }
 
@@ -110,8 +110,8 @@ static void collect_lookups(struct samples *s, const struct scope *scope, const 
     const struct cluster_state *state = c->state;
     const struct circuit_limits *max = &c->limits;
 
-    scope_add(s, scope, &info_membership_total, c->endpoint_count);
-    scope_add(s, scope, &info_membership_healthy, healthy_hosts(c));
+    scope_add(s, scope, &info_membership_total, state->hosts.count);
+    scope_add(s, scope, &info_membership_healthy, healthy_hosts(state));
     scope_add(s, scope, &info_cx_open, is_open(&state->connections, max->max_connections));
     scope_add(s, scope, &info_rq_pending_open, is_open(&state->pending, max->max_pending));
     scope_add(s, scope, &info_rq_open, is_open(&state->requests, max->max_requests));
@@ -136,7 +136,7 @@ static void collect_outlier(struct samples *s, const struct cluster *c)
 static void collect_endpoint(struct samples *s, const struct cluster *c, uint32_t index)
 {
     const struct endpoint *e = &c->endpoints[index];
-    const struct host_state *state = host_state_of(c->hosts.at[e->slot]);
+    const struct host *h = &c->state->hosts.at[index];
     struct scope scope;
 
     scope_init(&scope, SCOPE_OWN, "endpoint_");
@@ -149,10 +149,10 @@ static void collect_endpoint(struct samples *s, const struct cluster *c, uint32_
     scope_label(scope.own, "endpoint", e->text);
     for (unsigned m = 0; m < ENDPOINT_METRIC_COUNT; m++)
         scope_add(s, &scope, &endpoint_metric_info[m],
-                  host_state_sum(state, (enum endpoint_metric)m));
-    scope_add(s, &scope, &endpoint_healthy, host_health(&state->host) == HOST_HEALTHY);
+                  endpoint_state_sum(c->state, index, (enum endpoint_metric)m));
+    scope_add(s, &scope, &endpoint_healthy, host_health(h) == HOST_HEALTHY);
     scope_add(s, &scope, &endpoint_ejections,
-              atomic_load_explicit(&state->host.ejections, memory_order_relaxed));
+              atomic_load_explicit(&h->ejections, memory_order_relaxed));
 }
 
 static void collect_cluster(struct samples *s, const struct cluster *c)
@@ -269,6 +269,7 @@ static uint64_t connections(const struct snapshot *snapshot)
 
 static void collect_server(struct samples *s, const struct admin_view *v)
 {
+    struct admin_usage usage = {0};
     struct scope scope;
 
     scope_init(&scope, SCOPE_ENVOY, "server_");
@@ -280,8 +281,9 @@ static void collect_server(struct samples *s, const struct admin_view *v)
     add_gauge(s, &scope, "total_connections", "client connections", connections(v->snapshot));
     add_gauge(s, &scope, "version", "0.1.0 as 100", version_number());
     if (v->usage != NULL) {
-        add_gauge(s, &scope, "memory_allocated", "bytes in use", v->usage->allocated);
-        add_gauge(s, &scope, "memory_heap_size", "bytes taken for them", v->usage->heap);
+        v->usage(&usage);
+        add_gauge(s, &scope, "memory_allocated", "bytes in use", usage.allocated);
+        add_gauge(s, &scope, "memory_heap_size", "bytes taken for them", usage.heap);
     }
 }
 
@@ -308,6 +310,7 @@ static void collect_workers(struct samples *s, const struct admin_view *v)
 static void collect_process(struct samples *s, const struct admin_view *v)
 {
     const struct process_state *p = v->process;
+    struct admin_usage usage = {0};
     struct scope scope;
 
     scope_init(&scope, SCOPE_OWN, "");
@@ -326,29 +329,46 @@ static void collect_process(struct samples *s, const struct admin_view *v)
     for (uint32_t i = 0; i < v->extra_count; i++)
         scope_add(s, &scope, &v->extras[i].info, cell_read(v->extras[i].cell));
     if (v->usage != NULL) {
-        add_gauge(s, &scope, "resident_memory_bytes", "resident memory", v->usage->resident);
-        add_gauge(s, &scope, "open_descriptors", "descriptors open", v->usage->descriptors);
-        add_gauge(s, &scope, "descriptors_limit", "the most there may be",
-                  v->usage->descriptors_max);
+        v->usage(&usage);
+        add_gauge(s, &scope, "resident_memory_bytes", "resident memory", usage.resident);
+        add_gauge(s, &scope, "open_descriptors", "descriptors open", usage.descriptors);
+        add_gauge(s, &scope, "descriptors_limit", "the most there may be", usage.descriptors_max);
     }
     scope_label(scope.own, "version", BYTES(FIREBREAK_VERSION));
     add_gauge(s, &scope, "build_info", "always 1; the version is a label", 1);
 }
 
-void collect(struct samples *s, const struct admin_view *view, enum collect_scope scope)
+/* --- the walk --- */
+
+static void step_cluster(struct collector *c, struct samples *s, const struct cluster *cluster)
+{
+    if (!c->in_cluster) {
+        collect_cluster(s, cluster);
+        c->in_cluster = true;
+        c->host = 0;
+    } else if (c->scope == COLLECT_ENDPOINTS && c->host < cluster->endpoint_count) {
+        collect_endpoint(s, cluster, c->host++);
+    } else {
+        c->in_cluster = false;
+        c->cluster++;
+    }
+}
+
+bool collect_step(struct collector *c, struct samples *s, const struct admin_view *view)
 {
     const struct snapshot *snapshot = view->snapshot;
 
-    for (uint32_t i = 0; i < snapshot->cluster_count; i++) {
-        const struct cluster *c = &snapshot->clusters[i];
-
-        collect_cluster(s, c);
-        for (uint32_t h = 0; scope == COLLECT_ENDPOINTS && h < c->endpoint_count; h++)
-            collect_endpoint(s, c, h);
+    if (c->cluster < snapshot->cluster_count) {
+        step_cluster(c, s, &snapshot->clusters[c->cluster]);
+    } else if (c->listener < snapshot->listener_count) {
+        collect_listener(s, &snapshot->listeners[c->listener++]);
+    } else if (!c->done) {
+        collect_server(s, view);
+        collect_workers(s, view);
+        collect_process(s, view);
+        c->done = true;
+    } else {
+        return false;
     }
-    for (uint32_t i = 0; i < snapshot->listener_count; i++)
-        collect_listener(s, &snapshot->listeners[i]);
-    collect_server(s, view);
-    collect_workers(s, view);
-    collect_process(s, view);
+    return true;
 }

@@ -2,15 +2,17 @@
 /*
  * One admin connection: one request after the other, an answer whole before the next request is
  * looked at, and no more than one a turn, so that a pipeline of costly pages cannot hold up the
- * control loop.
+ * control loop. What is work (work.h) waits for its slice in a line of all connections.
  */
 #include <assert.h>
 
 #include "admin/server.h"
+#include "admin/work.h"
 #include "base/memory.h"
 #include "base/text.h"
 
 #define HEAD_ROOM 512
+#define AT_ONCE   ((mono_ns)0) /* in the past: the next time that timers fire */
 
 enum conn_state {
     CONN_REQUEST, /* reads a head, or waits for one */
@@ -34,11 +36,16 @@ struct conn {
     bool reading;
     bool served; /* once, at least */
     mono_ns opened_at;
+    struct admin_call call; /* being answered */
+    struct list in_working; /* its work waits for a slice; else to itself */
     char head_room[HEAD_ROOM];
-    struct text head;  /* of the answer */
-    struct page page;  /* its body */
+    struct text head;  /* of the answer or of a chunk */
+    struct page page;  /* its body, or the next piece of it */
     size_t sent;       /* of both */
     bool with_body;    /* false: HEAD */
+    bool begun;        /* the answer's head is out */
+    bool chunked;      /* else its length is known, or its end is that of the connection */
+    bool old;          /* the client speaks HTTP/1.0 */
     bool last;         /* closes after this answer */
     uint32_t *counter; /* of the admin's: what it is one of */
 };
@@ -63,6 +70,8 @@ static void forget(struct conn *c)
     wheel_cancel(wheel_of(c), &c->deadline);
     wheel_cancel(wheel_of(c), &c->next_turn);
     list_remove(&c->in_admin);
+    list_remove(&c->in_working);
+    work_end(&c->call);
     (*c->counter)--;
     page_release(&c->page);
     memory_give(c->in);
@@ -109,11 +118,14 @@ static void use(struct conn *c, size_t n)
 
 /* --- the answer --- */
 
-static void write_head(struct conn *c, const struct admin_call *call)
+/* |whole|: the page is all there is. */
+static void write_head(struct conn *c, bool whole)
 {
+    const struct admin_call *call = &c->call;
     struct text *t = &c->head;
 
-    text_init(t, c->head_room, sizeof(c->head_room));
+    c->chunked = !whole && !c->old;
+    c->last = c->last || (!whole && c->old);
     text_str(t, "HTTP/1.1 ");
     text_u64(t, call->status);
     text_char(t, ' ');
@@ -126,10 +138,29 @@ static void write_head(struct conn *c, const struct admin_call *call)
         text_str(t, call->allow);
         text_str(t, "\r\n");
     }
-    text_str(t, "content-length: ");
-    text_u64(t, c->page.text.len);
-    text_str(t, c->last ? "\r\nconnection: close\r\n\r\n" : "\r\n\r\n");
-    assert(!t->failed);
+    if (whole) {
+        text_str(t, "content-length: ");
+        text_u64(t, c->page.text.len);
+        text_str(t, "\r\n");
+    } else if (c->chunked) {
+        text_str(t, "transfer-encoding: chunked\r\n");
+    }
+    text_str(t, c->last ? "connection: close\r\n\r\n" : "\r\n");
+}
+
+/* The piece becomes a chunk; the last one has the end behind it. An empty chunk would be the end.
+ */
+static void write_chunk(struct conn *c, bool final)
+{
+    size_t len = c->page.text.len;
+
+    if (len > 0) {
+        text_hex(&c->head, len, 8);
+        text_str(&c->head, "\r\n");
+        page_str(&c->page, "\r\n");
+    }
+    if (final)
+        page_str(&c->page, "0\r\n\r\n");
 }
 
 static void read_more(struct conn *c)
@@ -180,6 +211,25 @@ static void answer_done(struct conn *c)
     go_on(c);
 }
 
+/* Its work gets a slice when those before it have had theirs. */
+static void wait_for_slice(struct conn *c)
+{
+    struct admin *a = c->admin;
+
+    list_push_back(&a->working, &c->in_working);
+    wheel_arm(wheel_of(c), &a->work, AT_ONCE);
+}
+
+static void piece_done(struct conn *c)
+{
+    if (c->call.work == NULL) {
+        answer_done(c);
+        return;
+    }
+    page_clear(&c->page);
+    wait_for_slice(c);
+}
+
 /* Writes what the link takes; goes on when it is writable again. May end the connection. */
 static void write_on(struct conn *c)
 {
@@ -203,30 +253,92 @@ static void write_on(struct conn *c)
             return;
         c->sent += (size_t)taken;
     }
-    answer_done(c);
+    piece_done(c);
 }
 
-static void begin_answer(struct conn *c, const struct admin_call *call)
+/* What the page holds. |final|: nothing comes after it. */
+static void send_piece(struct conn *c, bool final)
 {
-    write_head(c, call);
+    text_init(&c->head, c->head_room, sizeof(c->head_room));
+    if (!c->begun)
+        write_head(c, final);
+    c->begun = true;
+    if (c->chunked && c->with_body)
+        write_chunk(c, final);
+    assert(!c->head.failed);
+    if (c->page.text.failed) {
+        abort_now(c);
+        return;
+    }
     c->sent = 0;
+    write_on(c);
+}
+
+static void begin_answer(struct conn *c)
+{
+    c->begun = false;
+    c->chunked = false;
     c->state = CONN_ANSWER;
     read_no_more(c);
     arm(c, ADMIN_ANSWER_TIMEOUT);
-    write_on(c);
+    if (c->call.work == NULL) {
+        send_piece(c, true);
+    } else if (c->with_body) {
+        wait_for_slice(c);
+    } else {
+        work_end(&c->call);
+        send_piece(c, false);
+    }
+}
+
+static void work_failed(struct conn *c)
+{
+    work_end(&c->call);
+    if (c->begun)
+        abort_now(c);
+    else
+        send_piece(c, true);
+}
+
+static void work_on(struct conn *c)
+{
+    switch (admin_work(c->admin, &c->call)) {
+    case WORK_MORE:
+        if (c->page.text.len > 0)
+            send_piece(c, false);
+        else
+            wait_for_slice(c);
+        return;
+    case WORK_DONE:
+        work_end(&c->call);
+        send_piece(c, true);
+        return;
+    case WORK_FAILED:
+        work_failed(c);
+        return;
+    }
+}
+
+void conn_work(struct admin *a)
+{
+    struct list *first = list_pop_front(&a->working);
+
+    if (first != NULL)
+        work_on(CONTAINER_OF(first, struct conn, in_working));
+    if (!list_empty(&a->working))
+        wheel_arm(control_wheel(a->setup.control), &a->work, AT_ONCE);
 }
 
 /* What is no request, or took too long. */
 static void refuse(struct conn *c, uint32_t status, const char *why)
 {
-    struct admin_call call = {.page = &c->page, .status = status, .type = ADMIN_TEXT};
-
+    c->call = (struct admin_call){.page = &c->page, .status = status, .type = ADMIN_TEXT};
     page_release(&c->page);
     page_str(&c->page, why);
     page_str(&c->page, "\n");
     c->last = true;
     c->with_body = true;
-    begin_answer(c, &call);
+    begin_answer(c);
 }
 
 /* The connection may be gone afterwards; what is asked for is done with the answer on its way. */
@@ -249,18 +361,21 @@ static void answer(struct conn *c, size_t used)
 {
     const struct message_head *head = &c->admin->head;
     struct control *control = c->admin->setup.control;
-    struct admin_call call = {
-        .query = head->query, .page = &c->page, .status = 200, .type = ADMIN_TEXT};
+    enum admin_action action;
 
-    admin_ask(c->admin, &call);
+    c->call = (struct admin_call){
+        .query = head->query, .page = &c->page, .status = 200, .type = ADMIN_TEXT};
+    admin_ask(c->admin, &c->call);
+    action = c->call.action;
     c->with_body = head->method_id != METHOD_HEAD;
-    c->last = !head->keep_alive || head->minor == 0 || head->length > ADMIN_BODY_MAX;
+    c->old = head->minor == 0;
+    c->last = !head->keep_alive || c->old || head->length > ADMIN_BODY_MAX;
     c->body_seen = 0;
     http1_body_init(&c->body, head, ADMIN_HEAD_MAX);
     c->scan = (struct http1_scan){0};
     use(c, used);
-    begin_answer(c, &call);
-    perform(control, call.action);
+    begin_answer(c);
+    perform(control, action);
 }
 
 /* --- one step --- */
@@ -380,7 +495,7 @@ static void on_writable(void *owner)
 {
     struct conn *c = owner;
 
-    if (c->state == CONN_ANSWER)
+    if (c->state == CONN_ANSWER && list_empty(&c->in_working))
         write_on(c);
 }
 
@@ -410,6 +525,7 @@ static struct conn *conn_create(struct admin *a, struct link *l, uint32_t *count
     timer_init(&c->deadline, deadline_due);
     timer_init(&c->next_turn, next_turn_due);
     page_init(&c->page, PAGE_LIMIT);
+    list_init(&c->in_working);
     list_push_back(&a->conns, &c->in_admin);
     c->counter = counter;
     (*counter)++;

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/text.h"
+
 static bool is_digit(uint8_t c)
 {
     return c >= '0' && c <= '9';
@@ -45,6 +47,7 @@ static const char *refuse_explosive(struct bytes pattern)
 void filter_init(struct filter *f)
 {
     f->set = false;
+    f->invert = false;
 }
 
 const char *filter_compile(struct filter *f, struct bytes pattern)
@@ -68,7 +71,17 @@ const char *filter_compile(struct filter *f, struct bytes pattern)
 
 bool filter_matches(const struct filter *f, const char *name)
 {
-    return !f->set || regexec(&f->regex, name, 0, NULL, 0) == 0;
+    return !f->set || (regexec(&f->regex, name, 0, NULL, 0) == 0) != f->invert;
+}
+
+bool filter_matches_bytes(const struct filter *f, struct bytes name)
+{
+    char room[1024];
+    struct text t;
+
+    text_init(&t, room, sizeof(room));
+    text_put(&t, name);
+    return filter_matches(f, text_end(&t));
 }
 
 void filter_release(struct filter *f)

@@ -16,7 +16,8 @@
 #define FILTER_WORK_MAX   4096 /* length of a pattern times the product of all its bounds "{m,n}" */
 
 struct filter {
-    bool set; /* else all match */
+    bool set;    /* else all match */
+    bool invert; /* what does not match does */
     regex_t regex;
 };
 
@@ -27,6 +28,7 @@ void filter_init(struct filter *f);
 const char *filter_compile(struct filter *f, struct bytes pattern);
 
 bool filter_matches(const struct filter *f, const char *name);
+bool filter_matches_bytes(const struct filter *f, struct bytes name); /* its first 1 KiB */
 
 void filter_release(struct filter *f);
 

@@ -46,6 +46,11 @@ void page_u64(struct page *p, uint64_t v)
     text_u64(&p->text, v);
 }
 
+void page_clear(struct page *p)
+{
+    p->text.len = 0;
+}
+
 void page_release(struct page *p)
 {
     memory_give(p->text.data);

@@ -31,6 +31,9 @@ void page_put(struct page *p, struct bytes b);
 void page_str(struct page *p, const char *s);
 void page_u64(struct page *p, uint64_t v);
 
+/* The page is empty again, and keeps its memory. */
+void page_clear(struct page *p);
+
 /* Frees the text; the page is empty again. */
 void page_release(struct page *p);
 

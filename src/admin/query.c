@@ -9,7 +9,7 @@ static int hex_value(uint8_t c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool decode(struct bytes from, struct text *to)
+bool query_decode(struct bytes from, struct text *to)
 {
     for (size_t i = 0; i < from.len; i++) {
         int high, low;
@@ -41,7 +41,7 @@ enum query_result query_find(struct bytes query, const char *key, struct text *v
 
         rest = bytes_skip(rest, end + 1);
         if (bytes_equal(bytes_slice(parameter, 0, equals), bytes_of(key)))
-            return decode(bytes_skip(parameter, equals + 1), value) ? QUERY_FOUND : QUERY_BAD;
+            return query_decode(bytes_skip(parameter, equals + 1), value) ? QUERY_FOUND : QUERY_BAD;
     }
     return QUERY_ABSENT;
 }

@@ -14,6 +14,9 @@ enum query_result {
     QUERY_BAD /* a '%' without two hex digits, a NUL, or longer than |value| has room for */
 };
 
+/* Appends |from|, percent-decoded. False: a '%' without two hex digits, a NUL, or no room. */
+bool query_decode(struct bytes from, struct text *to);
+
 /*
  * Looks for the first parameter |key| in |query| (with its '?', as in a message head) and writes
  * its value, percent-decoded, to |value|; empty where there is no '='. A '+' stays a '+'.

@@ -2,32 +2,92 @@
 #include "admin/routes.h"
 
 #include "admin/pages.h"
+#include "admin/query.h"
 #include "base/address.h"
+#include "base/text.h"
 
 const struct admin_route admin_routes[] = {
-    {"/", ADMIN_GET, show_help, "this list"},
+    {"/", ADMIN_GET, show_index, "this list, with links"},
     {"/clusters", ADMIN_GET, show_clusters,
      "clusters and hosts, who is ejected and why (?format=json, ?filter=REGEX)"},
+    {"/config_dump", ADMIN_GET, show_config,
+     "the configuration in force as JSON (?resource=static_clusters, ?name_regex=REGEX)"},
     {"/drain_listeners", ADMIN_POST, start_drain,
      "stop listening, finish what is under way, then exit"},
+    {"/healthcheck/fail", ADMIN_POST, fail_healthcheck,
+     "/ready says 503, each answer ends its connection; listening goes on"},
+    {"/healthcheck/ok", ADMIN_POST, pass_healthcheck, "takes /healthcheck/fail back"},
     {"/help", ADMIN_GET, show_help, "this list"},
     {"/listeners", ADMIN_GET, show_listeners, "listeners and their addresses (?format=json)"},
+    {"/logging", ADMIN_POST, set_logging,
+     "level of the daemon's log (?level=debug|info|warning|error)"},
+    {"/memory", ADMIN_GET, show_memory, "memory in use, as JSON"},
     {"/quitquitquit", ADMIN_POST, start_quit, "exit at once"},
     {"/ready", ADMIN_GET, show_ready, "LIVE, or 503 and DRAINING"},
     {"/server_info", ADMIN_GET, show_server_info, "version, state and uptime as JSON"},
     {"/stats", ADMIN_GET, show_stats,
-     "all metrics (?format=json|prometheus, ?filter=REGEX, ?usedonly)"},
+     "all metrics (?format=json|prometheus|html, ?filter=REGEX, ?usedonly, "
+     "?histogram_buckets=cumulative|disjoint)"},
     {"/stats/prometheus", ADMIN_GET, show_prometheus,
      "all metrics for Prometheus (?filter=REGEX, ?usedonly)"},
 };
 
 const size_t admin_route_count = sizeof(admin_routes) / sizeof(admin_routes[0]);
 
-static const struct admin_route *find(struct bytes path)
+/* Off the front of |*path|: up to the next '/', with it. */
+static struct bytes take_segment(struct bytes *path)
 {
-    for (size_t i = 0; i < admin_route_count; i++)
-        if (bytes_equal(path, bytes_of(admin_routes[i].path)))
+    size_t end = bytes_find(*path, '/');
+    struct bytes segment = bytes_slice(*path, 0, end);
+
+    *path = bytes_skip(*path, end + 1);
+    return segment;
+}
+
+static bool decode_part(struct bytes segment, struct text *room, struct bytes *part)
+{
+    size_t from = room->len;
+
+    if (segment.len == 0 || !query_decode(segment, room))
+        return false;
+    *part = bytes_from(room->data + from, room->len - from);
+    return true;
+}
+
+/* Both as if they had no '/' at their beginning. */
+static bool path_fits(struct bytes pattern, struct bytes path, struct admin_call *call,
+                      struct text *room)
+{
+    unsigned parts = 0;
+
+    while (pattern.len > 0 && path.len > 0) {
+        bool deeper = bytes_find(path, '/') < path.len;
+        struct bytes wanted, segment;
+
+        if (deeper != (bytes_find(pattern, '/') < pattern.len))
+            return false;
+        wanted = take_segment(&pattern);
+        segment = take_segment(&path);
+        if (bytes_equal(wanted, BYTES("*"))) {
+            if (!decode_part(segment, room, &call->parts[parts++]))
+                return false;
+        } else if (!bytes_equal(wanted, segment)) {
+            return false;
+        }
+    }
+    return pattern.len == 0 && path.len == 0;
+}
+
+static const struct admin_route *find(struct bytes path, struct admin_call *call, struct text *room)
+{
+    for (size_t i = 0; bytes_start_with(path, BYTES("/")) && i < admin_route_count; i++) {
+        struct bytes pattern = bytes_skip(bytes_of(admin_routes[i].path), 1);
+
+        room->len = 0;
+        room->failed = false;
+        if (path_fits(pattern, bytes_skip(path, 1), call, room))
             return &admin_routes[i];
+    }
     return NULL;
 }
 
@@ -81,7 +141,9 @@ static bool method_fits(enum method method, enum admin_method needed)
 
 void admin_answer(struct admin_call *call, const struct message_head *head)
 {
-    const struct admin_route *route = find(head->path);
+    char parts[ADMIN_PART_ROOM];
+    struct text room = {.data = parts, .room = sizeof(parts)};
+    const struct admin_route *route = find(head->path, call, &room);
 
     if (route == NULL) {
         call->status = 404;
@@ -96,6 +158,7 @@ void admin_answer(struct admin_call *call, const struct message_head *head)
     } else {
         route->answer(call);
     }
+    memset(call->parts, 0, sizeof(call->parts));
     if (call->page->text.failed)
         call_refuse(call, 503, "the answer is too large; narrow it by filter=");
 }

@@ -5,6 +5,7 @@
 
 #include "admin/admin.h"
 #include "admin/routes.h"
+#include "admin/work.h"
 #include "base/list.h"
 #include "codec/http1.h"
 #include "codec/message.h"
@@ -15,6 +16,8 @@ struct admin {
     struct listener *listener;
     struct timer resume; /* of accepting, after there were no descriptors */
     struct list conns;   /* oldest first */
+    struct list working; /* those whose page is work, by turns */
+    struct timer work;   /* a slice for the first of them */
     uint32_t conn_count;
     uint32_t refused_count;   /* of further ones that are being told so */
     struct message_head head; /* of the request being answered; large, so one for all */
@@ -33,7 +36,13 @@ bool conn_close_idle(struct admin *a);
 
 void conn_close_all(struct admin *a);
 
+/* A slice for the first that waits for one, and more soon if there are more. */
+void conn_work(struct admin *a);
+
 /* Asks the pages. */
 void admin_ask(struct admin *a, struct admin_call *call);
+
+/* One slice of the call's work. */
+enum work_state admin_work(struct admin *a, struct admin_call *call);
 
 #endif

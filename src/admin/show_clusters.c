@@ -1,8 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* /clusters: each cluster and host, as text or JSON (reference/envoy-semantics.md 7.5). */
 #include "admin/pages.h"
+#include "admin/work.h"
+#include "base/list.h"
+#include "base/memory.h"
 
 #define LINE_ROOM 512
+
+/* Where the page is: at a host, or before the first one. */
+struct clusters_page {
+    struct admin_work work;
+    struct filter filter;
+    enum page_format format;
+    struct json json;
+    bool begun;
+    bool in_cluster; /* what comes before the hosts of |cluster| is written */
+    uint32_t cluster;
+    uint32_t host;
+};
 
 /* A line begins with the cluster and perhaps the host. */
 struct prefix {
@@ -90,14 +105,13 @@ static void text_ejection(const struct prefix *at, const struct host *h, mono_ns
 static void text_host(struct admin_call *call, const struct cluster *c, uint32_t i)
 {
     const struct endpoint *e = &c->endpoints[i];
-    const struct host_state *state = host_state_of(c->hosts.at[e->slot]);
-    const struct host *h = &state->host;
+    const struct host *h = &c->state->hosts.at[i];
     const struct prefix at = {call->page, c->name, e->text};
     bool healthy = host_health(h) == HOST_HEALTHY;
 
     for (unsigned m = 0; m < ENDPOINT_METRIC_COUNT; m++)
         line_number(&at, endpoint_metric_info[m].name,
-                    host_state_sum(state, (enum endpoint_metric)m));
+                    endpoint_state_sum(c->state, i, (enum endpoint_metric)m));
     line_text(&at, "hostname", hostname_of(e));
     line_text(&at, "health_flags", healthy ? BYTES("healthy") : BYTES("/failed_outlier_check"));
     line_number(&at, "weight", e->weight);
@@ -140,21 +154,14 @@ static void text_cluster(struct admin_call *call, const struct cluster *c)
     text_limits(&at, usual, &c->limits);
     text_limits(&at, high, &c->limits); /* one set of limits serves both */
     line_text(&at, "added_via_api", BYTES("false"));
-    for (uint32_t i = 0; i < c->endpoint_count; i++)
-        text_host(call, c, i);
 }
 
 /* --- JSON: as proto3 does, zeros are left out and 64-bit numbers are strings --- */
 
 static void json_big(struct json *j, const char *key, uint64_t value)
 {
-    char room[24];
-    struct text digits;
-
-    text_init(&digits, room, sizeof(room));
-    text_u64(&digits, value);
     if (value != 0)
-        json_string(j, key, text_bytes(&digits));
+        json_number_text(j, key, value);
 }
 
 static void json_nonzero(struct json *j, const char *key, uint32_t value)
@@ -169,7 +176,8 @@ static void json_unless_empty(struct json *j, const char *key, struct bytes valu
         json_string(j, key, value);
 }
 
-static void json_host_stats(struct json *j, const struct host_state *h, enum metric_kind kind)
+static void json_host_stats(struct json *j, const struct cluster *c, uint32_t host,
+                            enum metric_kind kind)
 {
     for (unsigned m = 0; m < ENDPOINT_METRIC_COUNT; m++) {
         if (endpoint_metric_info[m].kind != kind)
@@ -178,7 +186,7 @@ static void json_host_stats(struct json *j, const struct host_state *h, enum met
         if (kind == METRIC_GAUGE)
             json_text(j, "type", "GAUGE");
         json_text(j, "name", endpoint_metric_info[m].name);
-        json_big(j, "value", host_state_sum(h, (enum endpoint_metric)m));
+        json_big(j, "value", endpoint_state_sum(c->state, host, (enum endpoint_metric)m));
         json_object_end(j);
     }
 }
@@ -201,15 +209,14 @@ static void json_ejection(struct json *j, const struct host *h, mono_ns now)
 static void json_host(struct admin_call *call, struct json *j, const struct cluster *c, uint32_t i)
 {
     const struct endpoint *e = &c->endpoints[i];
-    const struct host_state *state = host_state_of(c->hosts.at[e->slot]);
-    const struct host *h = &state->host;
+    const struct host *h = &c->state->hosts.at[i];
 
     page_room(call->page, 4096 + 6 * (e->text.len + e->hostname.len + e->zone.len));
     json_object(j, NULL);
     json_socket_address(j, "address", &e->address);
     json_array(j, "stats");
-    json_host_stats(j, state, METRIC_COUNTER);
-    json_host_stats(j, state, METRIC_GAUGE);
+    json_host_stats(j, c, i, METRIC_COUNTER);
+    json_host_stats(j, c, i, METRIC_GAUGE);
     json_array_end(j);
     json_object(j, "health_status");
     if (host_health(h) == HOST_EJECTED)
@@ -237,14 +244,16 @@ static void json_limits(struct json *j, const struct circuit_limits *l, const ch
     json_object_end(j);
 }
 
-static void json_cluster(struct admin_call *call, struct json *j, const struct cluster *c)
+static void json_cluster_begin(struct admin_call *call, struct json *j, const struct cluster *c)
 {
-    page_room(call->page, 1024 + 6 * (c->name.len + c->stat_name.len));
+    page_room(call->page, 1024 + 6 * c->name.len);
     json_object(j, NULL);
     json_string(j, "name", c->name);
     json_array(j, "host_statuses");
-    for (uint32_t i = 0; i < c->endpoint_count; i++)
-        json_host(call, j, c, i);
+}
+
+static void json_cluster_end(struct admin_call *call, struct json *j, const struct cluster *c)
+{
     page_room(call->page, 1024 + 6 * c->stat_name.len);
     json_array_end(j);
     json_object(j, "circuit_breakers");
@@ -259,56 +268,107 @@ static void json_cluster(struct admin_call *call, struct json *j, const struct c
 
 /* --- the page --- */
 
-/* The filter looks at strings; a name is a view. */
-static bool wanted(const struct filter *f, struct bytes name)
+static void begin_page(struct clusters_page *p, struct admin_call *call)
 {
-    char room[1024];
-    struct text t;
-
-    text_init(&t, room, sizeof(room));
-    text_put(&t, name);
-    return filter_matches(f, text_end(&t));
+    p->begun = true;
+    if (p->format != FORMAT_JSON)
+        return;
+    page_room(call->page, 64);
+    json_init(&p->json, &call->page->text);
+    json_object(&p->json, NULL);
+    json_array(&p->json, "cluster_statuses");
 }
 
-static void clusters_text(struct admin_call *call, const struct filter *filter)
+static void end_page(struct clusters_page *p, struct admin_call *call)
 {
-    const struct snapshot *s = call->view->snapshot;
-
-    for (uint32_t i = 0; i < s->cluster_count; i++)
-        if (wanted(filter, s->clusters[i].name))
-            text_cluster(call, &s->clusters[i]);
-}
-
-static void clusters_json(struct admin_call *call, const struct filter *filter)
-{
-    const struct snapshot *s = call->view->snapshot;
-    struct json j;
-
-    call->type = ADMIN_JSON;
+    if (p->format != FORMAT_JSON)
+        return;
     page_room(call->page, 64);
-    json_init(&j, &call->page->text);
-    json_object(&j, NULL);
-    json_array(&j, "cluster_statuses");
-    for (uint32_t i = 0; i < s->cluster_count; i++)
-        if (wanted(filter, s->clusters[i].name))
-            json_cluster(call, &j, &s->clusters[i]);
-    page_room(call->page, 64);
-    json_array_end(&j);
-    json_object_end(&j);
+    json_array_end(&p->json);
+    json_object_end(&p->json);
     text_char(&call->page->text, '\n');
+}
+
+static void begin_cluster(struct clusters_page *p, struct admin_call *call, const struct cluster *c)
+{
+    p->in_cluster = true;
+    p->host = 0;
+    if (p->format == FORMAT_JSON)
+        json_cluster_begin(call, &p->json, c);
+    else
+        text_cluster(call, c);
+}
+
+static void end_cluster(struct clusters_page *p, struct admin_call *call, const struct cluster *c)
+{
+    p->in_cluster = false;
+    p->cluster++;
+    if (p->format == FORMAT_JSON)
+        json_cluster_end(call, &p->json, c);
+}
+
+static void put_host(struct clusters_page *p, struct admin_call *call, const struct cluster *c)
+{
+    if (p->format == FORMAT_JSON)
+        json_host(call, &p->json, c, p->host);
+    else
+        text_host(call, c, p->host);
+    p->host++;
+}
+
+/* One host, or what stands around the hosts of one cluster. */
+static void step(struct clusters_page *p, struct admin_call *call)
+{
+    const struct cluster *c = &p->work.snapshot->clusters[p->cluster];
+
+    if (p->in_cluster && p->host < c->endpoint_count)
+        put_host(p, call, c);
+    else if (p->in_cluster)
+        end_cluster(p, call, c);
+    else if (filter_matches_bytes(&p->filter, c->name))
+        begin_cluster(p, call, c);
+    else
+        p->cluster++;
+}
+
+static enum work_state clusters_more(struct admin_work *w, struct admin_call *call)
+{
+    struct clusters_page *p = CONTAINER_OF(w, struct clusters_page, work);
+
+    if (!p->begun)
+        begin_page(p, call);
+    while (p->cluster < w->snapshot->cluster_count) {
+        step(p, call);
+        if (!work_goes_on(call))
+            return WORK_MORE;
+    }
+    end_page(p, call);
+    return WORK_DONE;
+}
+
+static void clusters_free(struct admin_work *w)
+{
+    struct clusters_page *p = CONTAINER_OF(w, struct clusters_page, work);
+
+    filter_release(&p->filter);
+    memory_give(p);
 }
 
 void show_clusters(struct admin_call *call)
 {
+    struct clusters_page *p;
     enum page_format format;
-    struct filter filter;
 
-    if (!call_format(call, 1u << FORMAT_TEXT | 1u << FORMAT_JSON, &format) ||
-        !call_filter(call, &filter))
+    if (!call_format(call, 1u << FORMAT_TEXT | 1u << FORMAT_JSON, &format))
         return;
-    if (format == FORMAT_JSON)
-        clusters_json(call, &filter);
-    else
-        clusters_text(call, &filter);
-    filter_release(&filter);
+    p = work_begin(call, sizeof(*p));
+    if (p == NULL)
+        return;
+    p->work.more = clusters_more;
+    p->work.free = clusters_free;
+    p->format = format;
+    if (!call_filter(call, &p->filter))
+        work_end(call);
+    else if (format == FORMAT_JSON)
+        call->type = ADMIN_JSON;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The small pages: what the process is, whether it is ready, where it listens; and the actions. */
+/* The small pages: what the process is, whether it is ready, where it listens. */
+#include <string.h>
+
 #include "admin/pages.h"
 
 #define SMALL 1024
@@ -16,6 +18,35 @@ void show_help(struct admin_call *call)
         page_str(call->page, admin_routes[i].help);
         page_str(call->page, "\n");
     }
+}
+
+static void html_route(struct page *p, const struct admin_route *r)
+{
+    bool link = r->method == ADMIN_GET && strchr(r->path, '*') == NULL;
+
+    page_str(p, "<tr><td>");
+    page_str(p, r->method == ADMIN_POST ? "POST " : "");
+    if (link) {
+        page_str(p, "<a href=\"");
+        page_str(p, r->path);
+        page_str(p, "\">");
+    }
+    page_str(p, r->path);
+    page_str(p, link ? "</a></td><td>" : "</td><td>");
+    page_str(p, r->help);
+    page_str(p, "</td></tr>\n");
+}
+
+/* Paths and help texts are our own, and hold nothing that HTML would take for itself. */
+void show_index(struct admin_call *call)
+{
+    call->type = ADMIN_HTML;
+    page_str(call->page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+                         "<title>Firebreak admin</title></head><body>\n<h1>Firebreak</h1>\n"
+                         "<table>\n");
+    for (size_t i = 0; i < admin_route_count; i++)
+        html_route(call->page, &admin_routes[i]);
+    page_str(call->page, "</table>\n</body></html>\n");
 }
 
 static void json_seconds(struct json *j, const char *key, uint64_t seconds)
@@ -58,6 +89,28 @@ void show_ready(struct admin_call *call)
     call->status = view_draining(call->view) ? 503 : 200;
     page_str(call->page, view_state_text(call->view));
     page_str(call->page, "\n");
+}
+
+/* Envoy's keys; its allocator's caches have no counterpart here, and are zero there too. */
+void show_memory(struct admin_call *call)
+{
+    struct admin_usage u = {0};
+    struct json j;
+
+    if (call->view->usage != NULL)
+        call->view->usage(&u);
+    call->type = ADMIN_JSON;
+    page_room(call->page, SMALL);
+    json_init(&j, &call->page->text);
+    json_object(&j, NULL);
+    json_number_text(&j, "allocated", u.allocated);
+    json_number_text(&j, "heap_size", u.heap);
+    json_number_text(&j, "pageheap_unmapped", 0);
+    json_number_text(&j, "pageheap_free", 0);
+    json_number_text(&j, "total_thread_cache", 0);
+    json_number_text(&j, "total_physical_bytes", u.resident);
+    json_object_end(&j);
+    text_char(&call->page->text, '\n');
 }
 
 static void listeners_text(struct admin_call *call)
@@ -109,16 +162,4 @@ void show_listeners(struct admin_call *call)
         listeners_json(call);
     else
         listeners_text(call);
-}
-
-void start_drain(struct admin_call *call)
-{
-    call->action = ADMIN_DRAIN;
-    page_str(call->page, "OK\n");
-}
-
-void start_quit(struct admin_call *call)
-{
-    call->action = ADMIN_QUIT;
-    page_str(call->page, "OK\n");
 }

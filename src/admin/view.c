@@ -13,7 +13,8 @@ struct address view_listener_address(const struct listener_config *l)
 
 bool view_draining(const struct admin_view *v)
 {
-    return atomic_load_explicit(&v->process->draining, memory_order_relaxed);
+    return atomic_load_explicit(&v->process->draining, memory_order_relaxed) ||
+           atomic_load_explicit(&v->process->health_failed, memory_order_relaxed) != 0;
 }
 
 const char *view_state_text(const struct admin_view *v)

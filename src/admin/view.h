@@ -6,6 +6,8 @@
 #include <stdint.h>
 
 #include "base/units.h"
+#include "io/clock.h"
+#include "io/log.h"
 #include "model/process_state.h"
 #include "model/snapshot.h"
 #include "stats/metrics.h"
@@ -26,10 +28,12 @@ struct admin_usage {
 };
 
 struct admin_view {
-    const struct snapshot *snapshot;
+    struct snapshot *snapshot; /* to be looked at, or kept by a reference */
     struct process_state *process;
     mono_ns now;
-    const struct admin_usage *usage; /* NULL: not known */
+    struct clock *clock;
+    struct log *log;                          /* may be NULL */
+    void (*usage)(struct admin_usage *usage); /* NULL: not known */
     const struct admin_extra *extras;
     uint32_t extra_count;
 };
@@ -37,7 +41,7 @@ struct admin_view {
 /* "0.0.0.0:8080" as bound: the real port where 0 was asked for. */
 struct address view_listener_address(const struct listener_config *l);
 
-/* "LIVE" or "DRAINING". */
+/* "LIVE" or "DRAINING"; the latter also while told to fail health checks. */
 const char *view_state_text(const struct admin_view *v);
 bool view_draining(const struct admin_view *v);
 

@@ -156,7 +156,7 @@ struct poller *control_poller(struct control *c)
     return c->poller;
 }
 
-const struct snapshot *control_snapshot(const struct control *c)
+struct snapshot *control_snapshot(const struct control *c)
 {
     return c->snapshot;
 }

@@ -50,7 +50,7 @@ struct wheel *control_wheel(struct control *c);
 struct poller *control_poller(struct control *c);
 
 /* The snapshot in force; valid during the turn. */
-const struct snapshot *control_snapshot(const struct control *c);
+struct snapshot *control_snapshot(const struct control *c);
 struct process_state *control_process(const struct control *c);
 
 /*

@@ -26,7 +26,7 @@ void log_event(struct log *l, enum log_level level, const char *event, const cha
 {
     va_list args;
 
-    if (l == NULL || level < l->least)
+    if (l == NULL || level < log_least(l))
         return;
     va_start(args, format);
     l->write(l, level, event, format, args);

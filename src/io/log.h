@@ -7,6 +7,7 @@
 #define IO_LOG_H
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR, LOG_LEVEL_COUNT };
@@ -14,8 +15,19 @@ enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR, LOG_LEVEL_COUNT };
 struct log {
     void (*write)(struct log *l, enum log_level level, const char *event, const char *format,
                   va_list args);
-    enum log_level least; /* below it nothing is written */
+    _Atomic enum log_level least; /* below it nothing is written */
 };
+
+/* From any thread. */
+static inline enum log_level log_least(const struct log *l)
+{
+    return atomic_load_explicit(&l->least, memory_order_relaxed);
+}
+
+static inline void log_set_least(struct log *l, enum log_level least)
+{
+    atomic_store_explicit(&l->least, least, memory_order_relaxed);
+}
 
 /* "debug", "info", "warning", "error". */
 const char *log_level_text(enum log_level level);

@@ -37,8 +37,9 @@ struct listener_events {
 };
 
 struct listen_options {
-    int backlog;     /* 0: the system's most */
-    bool reuse_port; /* SO_REUSEPORT: several pollers listen at one address */
+    int backlog;       /* 0: the system's most */
+    bool reuse_port;   /* SO_REUSEPORT: several pollers listen at one address */
+    bool private_path; /* a unix socket is for this user only: mode 0600 */
 };
 
 struct listener_ops {

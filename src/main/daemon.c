@@ -289,6 +289,7 @@ static int open_admin(struct daemon *d)
 {
     const struct admin_setup setup = {
         .control = d->control,
+        .clock = &d->clock,
         .address = d->snapshot->admin,
         .log = d->setup->log,
         .extras = d->extras,

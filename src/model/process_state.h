@@ -23,6 +23,7 @@ struct process_state {
                                           request_memory_max */
     mono_ns started;
     _Atomic bool draining;
+    _Atomic uint32_t health_failed; /* 1: /healthcheck/fail, and each answer ends its connection */
 };
 
 /*

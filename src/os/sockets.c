@@ -213,8 +213,11 @@ static int bind_to(int fd, const struct address *at)
 
 static void prepare_to_listen(int fd, const struct address *at, const struct listen_options *o)
 {
-    if (at->kind == ADDRESS_UNIX)
+    if (at->kind == ADDRESS_UNIX) {
+        if (o != NULL && o->private_path)
+            (void)fchmod(fd, 0600); /* before bind: the path is born with it */
         return;
+    }
     wish(fd, SOL_SOCKET, SO_REUSEADDR, 1);
     if (o != NULL && o->reuse_port)
         wish(fd, SOL_SOCKET, SO_REUSEPORT, 1);

@@ -28,9 +28,7 @@ struct pool {
 struct cluster_pools {
     struct worker *worker;
     struct cluster_rt rt;
-    struct pool **pools; /* [host] */
-    uint32_t pool_count;
-    struct list blocks; /* the pools' memory */
+    struct pool *pools; /* [host] */
     struct list queue;  /* struct stream: no connection slot was free */
     uint32_t idle_count;
     uint32_t epoch; /* of the hosts' health, when idle connections were last looked through */
@@ -89,6 +87,13 @@ struct worker {
 static inline void worker_count(struct worker *w, enum worker_metric m, uint64_t n)
 {
     cell_add(&w->cells->at[m], n);
+}
+
+/* Answers say that they are the last on their connection: draining, or told to seem unwell. */
+static inline bool worker_ends_connections(const struct worker *w)
+{
+    return w->draining ||
+           atomic_load_explicit(&w->setup.process->health_failed, memory_order_relaxed) != 0;
 }
 
 static inline void listener_count(struct listener_rt *l, enum http_metric m, uint64_t n)

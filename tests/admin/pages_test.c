@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pages but /stats. */
+#include "admin/work.h"
 #include "admin/world.h"
 
 #include <jansson.h>
@@ -8,10 +9,10 @@ static void eject(uint32_t host)
 {
     struct cluster_state *c = world.snapshot->clusters[0].state;
 
-    c->hosts.at[host]->ejections = 3;
-    c->hosts.at[host]->last_trigger = OUTLIER_CONSECUTIVE_GATEWAY;
-    c->hosts.at[host]->ejected_at = START_AT - 1500 * NS_PER_MS;
-    c->hosts.at[host]->eject_until = START_AT + 28500 * NS_PER_MS;
+    c->hosts.at[host].ejections = 3;
+    c->hosts.at[host].last_trigger = OUTLIER_CONSECUTIVE_GATEWAY;
+    c->hosts.at[host].ejected_at = START_AT - 1500 * NS_PER_MS;
+    c->hosts.at[host].eject_until = START_AT + 28500 * NS_PER_MS;
     host_set_health(&c->hosts, host, HOST_EJECTED);
 }
 
@@ -54,9 +55,9 @@ static void clusters_are_told_line_by_line(void **state)
     struct cluster_state *c = world.snapshot->clusters[0].state;
     (void)state;
 
-    cell_add(&host_state_of(c->hosts.at[0])->cells[0].at[ENDPOINT_cx_total], 2);
-    cell_add(&host_state_of(c->hosts.at[0])->cells[1].at[ENDPOINT_cx_total], 3);
-    cell_add(&host_state_of(c->hosts.at[0])->cells[1].at[ENDPOINT_cx_active], 2);
+    cell_add(&c->endpoint_cells[0][0].at[ENDPOINT_cx_total], 2);
+    cell_add(&c->endpoint_cells[1][0].at[ENDPOINT_cx_total], 3);
+    cell_add(&c->endpoint_cells[1][0].at[ENDPOINT_cx_active], 2);
     eject(1);
     assert_string_equal(body_of(get("/clusters?filter=%5Eshop")), want);
     assert_no(body_of(get("/clusters?filter=%5Eb$")), "outlier::"); /* it has no detector */
@@ -91,8 +92,8 @@ static void clusters_are_told_as_json(void **state)
     (void)state;
 
     eject(1);
-    cell_add(&host_state_of(c->hosts.at[1])->cells[0].at[ENDPOINT_cx_total], 2);
-    cell_add(&host_state_of(c->hosts.at[1])->cells[0].at[ENDPOINT_rq_active], 1);
+    cell_add(&c->endpoint_cells[0][1].at[ENDPOINT_cx_total], 2);
+    cell_add(&c->endpoint_cells[0][1].at[ENDPOINT_rq_active], 1);
     page = json_loads(body_of(get("/clusters?format=json")), JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(page);
     cluster = first_with(json_object_get(page, "cluster_statuses"), "name", "shop:web");
@@ -176,34 +177,134 @@ static void server_info_is_envoys(void **state)
     assert_line(body_of(get("/stats")), "server.live: 0");
 }
 
-/* 10,000 hosts: the page grows, is sent in pieces, and its memory is given back. */
-static void a_large_page_is_sent_whole(void **state)
+#define MANY 10000
+
+static void make_many_hosts(void)
 {
-    enum { MANY = 10000 };
     struct cluster *c = (struct cluster *)(uintptr_t)&world.snapshot->clusters[1];
     struct endpoint *all = arena_take(&world.snapshot->arena, MANY * sizeof(*all));
-    struct fake_link *l;
-    size_t lines = 0;
-    (void)state;
 
-    for (unsigned i = 0; i < MANY; i++) {
+    for (unsigned i = 0; i < MANY; i++)
         all[i] = c->endpoints[0];
-        all[i].slot = i;
-    }
     cluster_state_drop(c->state);
     c->endpoints = all;
     c->endpoint_count = MANY;
     c->state = cluster_state_create(MANY, WORKERS);
-    c->hosts = c->state->hosts;
-    l = connect_client();
-    l->room = 65536;
+}
+
+static size_t lines_in(const char *text)
+{
+    size_t lines = 0;
+
+    for (; *text != '\0'; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+/* A piece a turn, the next only when the one before is taken. */
+static void a_large_page_is_made_and_sent_in_pieces(void **state)
+{
+    struct fake_link *l = connect_client();
+    size_t turns = 0;
+    (void)state;
+
+    make_many_hosts();
+    l->room = 1000;
     send_text(l, "GET /clusters?filter=%5Eb$ HTTP/1.1\r\nhost: x\r\n\r\n");
-    while (l->blocked)
-        take_more(l, 1 << 20);
-    for (const char *at = body_of(l->out); *at != '\0'; at++)
-        lines += *at == '\n';
-    assert_int_equal(lines, 10 + MANY * 20);
-    assert_int_equal(atoll(strstr(l->out, "content-length: ") + 16), strlen(body_of(l->out)));
+    for (int i = 0; i < 10; i++)
+        turn(NULL);
+    assert_int_equal(l->out_len, 1000); /* and no more is made for who takes no more */
+    take_more(l, ANY_ROOM);
+    for (; unchunked(l->out) == NULL; turns++) {
+        size_t before = l->out_len;
+
+        turn(NULL);
+        assert_in_range(l->out_len - before, 1, WORK_PIECE + 8192);
+    }
+    assert_in_range(turns, 50, 1000);
+    assert_int_equal(lines_in(body_of(l->out)), 10 + MANY * 20);
+    forget_output(l);
+    send_text(l, "GET /ready HTTP/1.1\r\nhost: x\r\n\r\n");
+    assert_string_equal(body_of(l->out), "LIVE\n");
+}
+
+/* Each look at the clock costs half a millisecond. */
+static mono_ns slow_clock_read(struct clock *c)
+{
+    (void)c;
+    return world.now += NS_PER_MS / 2;
+}
+
+static void a_page_that_takes_long_is_made_in_slices(void **state)
+{
+    static const char *const pages[] = {
+        "/clusters",          "/clusters?format=json", "/stats",
+        "/stats?format=json", "/stats/prometheus",     "/config_dump"};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+
+        char *at_once = strdup(body_of(get(pages[i])));
+        struct fake_link *l = connect_client();
+        char request[200];
+        unsigned turns = 0;
+
+        snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nhost: x\r\n\r\n", pages[i]);
+        world.clock.read = slow_clock_read;
+        send_text(l, request);
+        while (l->out == NULL || unchunked(l->out) == NULL) {
+            mono_ns before = world.now;
+
+            turn(NULL);
+            turns++;
+            assert_in_range(world.now - before, 0, WORK_SLICE + 2 * NS_PER_MS);
+        }
+        world.clock.read = fake_clock_read;
+        assert_true(turns > 0);
+        assert_int_equal(lines_in(body_of(l->out)), lines_in(at_once));
+        free(at_once);
+    }
+}
+
+/* Two connections, one page each: by turns. */
+static void slices_are_given_by_turns(void **state)
+{
+    struct fake_link *l[2] = {connect_client(), connect_client()};
+    (void)state;
+
+    make_many_hosts();
+    for (int i = 0; i < 2; i++)
+        send_text(l[i], "GET /clusters HTTP/1.1\r\nhost: x\r\n\r\n");
+    for (int i = 0; i < 20; i++) {
+        size_t before = l[0]->out_len + l[1]->out_len;
+
+        turn(NULL);
+        assert_in_range(l[0]->out_len + l[1]->out_len - before, 1, WORK_PIECE + 8192);
+    }
+    assert_in_range(l[0]->out_len, l[1]->out_len - 3 * WORK_PIECE, l[1]->out_len + 3 * WORK_PIECE);
+    turn_at(START_AT + 61 * NS_PER_S); /* not whole in time: cut */
+    assert_true(l[0]->aborted && l[1]->aborted);
+}
+
+/* HTTP/1.0 has no chunks: the end of the connection is that of the page. HEAD has no body. */
+static void large_pages_for_old_clients_and_for_head(void **state)
+{
+    struct fake_link *old = connect_client(), *head = connect_client();
+    (void)state;
+
+    make_many_hosts();
+    send_text(old, "GET /clusters HTTP/1.0\r\nhost: x\r\n\r\n");
+    while (!old->shut)
+        turn(NULL);
+    assert_non_null(strstr(old->out, "\r\nconnection: close\r\n"));
+    assert_null(strstr(old->out, "transfer-encoding"));
+    assert_true(lines_in(body_of(old->out)) > MANY * 20);
+    end(old);
+    send_text(head, "HEAD /clusters HTTP/1.1\r\nhost: x\r\n\r\n");
+    assert_string_equal(body_of(head->out), "");
+    forget_output(head);
+    send_text(head, "GET /ready HTTP/1.1\r\nhost: x\r\n\r\n");
+    assert_string_equal(body_of(head->out), "LIVE\n");
 }
 
 int main(void)
@@ -216,7 +317,10 @@ int main(void)
         T(unix_endpoints_are_shown_as_pipes),
         T(listeners_show_where_they_really_are),
         T(server_info_is_envoys),
-        T(a_large_page_is_sent_whole),
+        T(a_large_page_is_made_and_sent_in_pieces),
+        T(a_page_that_takes_long_is_made_in_slices),
+        T(slices_are_given_by_turns),
+        T(large_pages_for_old_clients_and_for_head),
     };
 #undef T
 

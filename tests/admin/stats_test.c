@@ -28,9 +28,7 @@ static void count(void)
     cell_add(&http->at[HTTP_no_route], 1);
     cell_add(&world.process->worker_cells[1].at[WORKER_records_dropped], 11);
     cell_add(&world.snapshot->clusters[0].state->outlier[OUTLIER_STAT_ejections_active], 1);
-    cell_add(
-        &host_state_of(world.snapshot->clusters[0].hosts.at[1])->cells[1].at[ENDPOINT_rq_error],
-        21);
+    cell_add(&world.snapshot->clusters[0].state->endpoint_cells[1][1].at[ENDPOINT_rq_error], 21);
 }
 
 static void text_names_are_envoys(void **state)
@@ -379,7 +377,7 @@ static void an_unknown_format_is_refused(void **state)
     (void)state;
     assert_int_equal(status_of(get("/stats?format=xml")), 400);
     assert_string_equal(body_of(get("/stats?format=xml")),
-                        "unknown format\nusage: ?format=(text|json|prometheus)\n");
+                        "unknown format\nusage: ?format=(text|json|prometheus|html)\n");
     assert_int_equal(status_of(get("/stats?format=text")), 200);
     assert_int_equal(status_of(get("/clusters?format=prometheus")), 400);
 }

@@ -427,8 +427,11 @@ HELPER int start_admin(void **state)
     (void)state;
 
     start_process();
-    setup = (struct admin_setup){
-        .control = world.control, .extras = extras, .extra_count = 1, .usage = fake_usage};
+    setup = (struct admin_setup){.control = world.control,
+                                 .clock = &world.clock,
+                                 .extras = extras,
+                                 .extra_count = 1,
+                                 .usage = fake_usage};
     assert_int_equal(admin_create(&setup, &world.admin), IO_OK);
     return 0;
 }
@@ -478,6 +481,31 @@ HELPER const char *body_of(const char *answer)
 
     assert_non_null(end_of_head);
     return end_of_head + 4;
+}
+
+/* The body of a chunked answer, put together in place; NULL: its end is not there yet. */
+HELPER char *unchunked(const char *answer)
+{
+    char *body = (char *)(uintptr_t)body_of(answer), *to = body, *at = body;
+
+    if (strcmp(at + strlen(at) - 5, "0\r\n\r\n") != 0)
+        return NULL;
+    assert_non_null(strstr(answer, "\r\ntransfer-encoding: chunked\r\n"));
+    for (;;) {
+        size_t len = strtoul(at, &at, 16);
+
+        assert_memory_equal(at, "\r\n", 2);
+        memmove(to, at + 2, len);
+        to += len;
+        at += 2 + len;
+        assert_memory_equal(at, "\r\n", 2);
+        at += 2;
+        if (len == 0)
+            break;
+    }
+    assert_int_equal(*at, '\0');
+    *to = '\0';
+    return body;
 }
 
 HELPER int status_of(const char *answer)

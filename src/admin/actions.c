@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is done by POST. An action that succeeded says "OK", as Envoy's do. */
+#include <string.h>
+
+#include "admin/pages.h"
+
+static void say_ok(struct admin_call *call)
+{
+    page_str(call->page, "OK\n");
+}
+
+void start_drain(struct admin_call *call)
+{
+    call->action = ADMIN_DRAIN;
+    say_ok(call);
+}
+
+void start_quit(struct admin_call *call)
+{
+    call->action = ADMIN_QUIT;
+    say_ok(call);
+}
+
+static void set_health(struct admin_call *call, enum log_level level, uint32_t failed,
+                       const char *text)
+{
+    struct process_state *p = call->view->process;
+
+    if (atomic_exchange_explicit(&p->health_failed, failed, memory_order_relaxed) != failed)
+        log_event(call->view->log, level, "process.healthcheck", "%s", text);
+    say_ok(call);
+}
+
+void fail_healthcheck(struct admin_call *call)
+{
+    set_health(call, LOG_WARNING, 1,
+               "told to fail: /ready says 503, and each answer ends its connection");
+}
+
+void pass_healthcheck(struct admin_call *call)
+{
+    set_health(call, LOG_INFO, 0, "told to pass: /ready says 200 again");
+}
+
+/* --- /logging --- */
+
+static void show_levels(struct admin_call *call)
+{
+    page_str(call->page, "active loggers:\n  firebreak: ");
+    page_str(call->page,
+             call->view->log == NULL ? "off" : log_level_text(log_least(call->view->log)));
+    page_str(call->page, "\n");
+}
+
+void set_logging(struct admin_call *call)
+{
+    char room[32];
+    struct bytes wanted = call_value(call, "level", room, sizeof(room) - 1);
+    enum log_level level;
+
+    if (call->query.len <= 1) {
+        show_levels(call);
+        return;
+    }
+    room[wanted.len] = '\0';
+    if (wanted.len == 0 || !log_level_parse(room, &level)) {
+        call_refuse(call, 400, "usage: /logging?level=(debug|info|warning|error)");
+        return;
+    }
+    if (call->view->log != NULL)
+        log_set_least(call->view->log, level);
+    show_levels(call);
+}

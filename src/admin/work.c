@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "admin/work.h"
+
+#include "admin/pages.h"
+#include "base/memory.h"
+
+void *work_begin(struct admin_call *call, size_t size)
+{
+    struct admin_work *w = memory_take(size);
+
+    if (w == NULL) {
+        call_refuse(call, 503, "out of memory");
+        return NULL;
+    }
+    w->snapshot = snapshot_take(call->view->snapshot);
+    call->work = w;
+    return w;
+}
+
+bool work_goes_on(const struct admin_call *call)
+{
+    return call->page->text.len < WORK_PIECE && !call->page->text.failed &&
+           clock_read(call->view->clock) < call->slice_end;
+}
+
+void work_end(struct admin_call *call)
+{
+    struct admin_work *w = call->work;
+
+    if (w == NULL)
+        return;
+    call->work = NULL;
+    snapshot_drop(w->snapshot);
+    w->free(w);
+}
