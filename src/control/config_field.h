@@ -67,6 +67,7 @@ struct field {
     bool required;
     const char *const *choices;        /* the value is the index; NULL ends them */
     const char *(*choice)(uint32_t i); /* or so: NULL past the last */
+    const char *listed_in;             /* where, if they are too many for a message */
     const char *const *later;          /* choices that come later, and what with */
     const struct fields *of;
     const char *help;

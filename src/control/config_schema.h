@@ -29,6 +29,18 @@ struct config_limits {
     struct http_limits is;
 };
 
+/* A trap of control/lint.h that is there on purpose. */
+struct config_accept {
+    struct field_head head;
+    uint32_t trap; /* of lint_trap_id */
+    struct bytes reason;
+};
+
+struct config_expect {
+    struct field_head head;
+    span_ns p99; /* 0: not said */
+};
+
 struct config_match {
     struct field_head head;
     struct field_items hosts;
@@ -45,6 +57,8 @@ struct config_route {
     span_ns timeout;
     span_ns per_try_timeout;
     span_ns idle_timeout;
+    struct config_expect expect;
+    struct field_items accept;
 };
 
 struct config_listener {
@@ -111,6 +125,7 @@ struct config_policy {
 struct config_resilience {
     struct field_head head;
     bool connect_failover;
+    struct field_items accept;
 };
 
 struct config_cluster {
@@ -123,6 +138,7 @@ struct config_cluster {
     span_ns idle_timeout;
     struct config_policy policy;
     struct config_resilience resilience;
+    struct config_expect expect;
 };
 
 struct config_file {
@@ -135,6 +151,7 @@ struct config_file {
     span_ns drain_timeout;
     struct field_items listeners;
     struct field_items clusters;
+    struct field_items accept;
 };
 
 extern const struct fields config_file_fields;
@@ -142,5 +159,7 @@ extern const struct fields config_listener_fields;
 extern const struct fields config_route_fields;
 extern const struct fields config_cluster_fields;
 extern const struct fields config_endpoint_fields;
+extern const struct fields config_expect_fields;
+extern const struct fields config_accept_fields;
 
 #endif

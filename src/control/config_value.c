@@ -262,21 +262,33 @@ static void read_number(struct field_reader *r, const struct field *row,
         store(row, out, value);
 }
 
+static void put_choices(struct text *t, const struct field *row)
+{
+    const char *before = " must be ";
+
+    if (row->listed_in != NULL) {
+        text_str(t, " must be a name of ");
+        text_str(t, row->listed_in);
+        return;
+    }
+    for (uint32_t i = 0; field_choice(row, i) != NULL; i++) {
+        text_str(t, before);
+        text_str(t, field_choice(row, i));
+        if (field_choice(row, i + 1) != NULL)
+            before = field_choice(row, i + 2) == NULL ? " or " : ", ";
+    }
+}
+
 static void wrong_choice(struct field_reader *r, const struct field *row,
                          const struct config_node *node)
 {
     struct text *t = begin_wrong(r, row, node);
-    const char *before = " must be ";
     struct config_guess guess;
 
     config_guess_init(&guess, node->text);
-    for (uint32_t i = 0; field_choice(row, i) != NULL; i++) {
-        text_str(t, before);
-        text_str(t, field_choice(row, i));
+    for (uint32_t i = 0; field_choice(row, i) != NULL; i++)
         config_guess_word(&guess, bytes_of(field_choice(row, i)));
-        if (field_choice(row, i + 1) != NULL)
-            before = field_choice(row, i + 2) == NULL ? " or " : ", ";
-    }
+    put_choices(t, row);
     text_str(t, "; not ");
     config_quote(t, node->text);
     config_guess_write(&guess, t);

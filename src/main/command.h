@@ -11,6 +11,7 @@ enum command_exit {
 };
 
 int command_run(int argc, char **argv);
+int command_check(int argc, char **argv);
 int command_backend(int argc, char **argv);
 int command_load(int argc, char **argv);
 int command_demo(int argc, char **argv);

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "control/config.h"
+#include "control/lint.h"
 #include "io/log.h"
 #include "main/command.h"
 #include "main/daemon.h"
@@ -151,10 +152,9 @@ static enum options_verdict read_options(int argc, char **argv, struct run_optio
     return options_read(&help, options, sizeof(options) / sizeof(options[0]), argc, argv);
 }
 
-/* Warnings too, which do not keep it from running. */
 static void print_errors(const struct config_errors *errors)
 {
-    size_t room = 512 * 1024;
+    size_t room = 256 * 1024;
     char *data = malloc(room);
     struct text t;
 
@@ -162,7 +162,6 @@ static void print_errors(const struct config_errors *errors)
         return;
     text_init(&t, data, room);
     config_errors_write(&t, errors);
-    config_warnings_write(&t, errors);
     fwrite(t.data, 1, t.len, stderr);
     free(data);
 }
@@ -182,8 +181,8 @@ static bool override(struct snapshot *s, const struct run_options *o)
     return false;
 }
 
-static int load(const struct run_options *o, struct files *files, struct config_errors *errors,
-                struct snapshot **out)
+static int load_list(const struct run_options *o, struct config_resolver *resolver,
+                     struct config_errors *errors, struct snapshot **out)
 {
     const struct config_run run = {
         .to = bytes_of(o->to),
@@ -192,45 +191,63 @@ static int load(const struct run_options *o, struct files *files, struct config_
         .access_log = bytes_of(o->access_log),
         .workers = (uint32_t)o->workers,
     };
-    struct config_resolver *resolver = resolve_open();
+
+    return config_from_list(&run, resolver, errors, out);
+}
+
+/* What was found of a file's traps waits for the log. */
+static int load(const struct run_options *o, struct files *files, struct lint *lint,
+                struct snapshot **out)
+{
+    const struct lint_load load = {.paths = o->config.items,
+                                   .count = (uint32_t)o->config.count,
+                                   .files = files,
+                                   .resolver = resolve_open()};
+    struct config_errors errors;
     int status;
 
+    config_errors_init(&errors);
     if (o->to != NULL)
-        status = config_from_list(&run, resolver, errors, out);
+        status = load_list(o, load.resolver, &errors, out);
     else
-        status =
-            config_load(o->config.items, (uint32_t)o->config.count, files, resolver, errors, out);
-    resolve_close(resolver);
+        status = lint_load(lint, &load, &errors, out);
+    if (status != CONFIG_OK)
+        print_errors(&errors);
+    config_errors_release(&errors);
+    resolve_close(load.resolver);
     return status;
+}
+
+static int run_daemon(const struct run_options *o, struct files *files, struct snapshot *snapshot,
+                      const struct lint *lint)
+{
+    const struct daemon_setup setup = {.snapshot = snapshot,
+                                       .files = files,
+                                       .log = os_log_create(STDERR_FILENO, o->format, o->level)};
+    int code;
+
+    lint_log(lint, setup.log);
+    code = daemon_run(&setup);
+    os_log_free(setup.log);
+    return code;
 }
 
 static int run(const struct run_options *o)
 {
-    struct config_errors errors;
     struct snapshot *snapshot = NULL;
     struct files files;
-    struct daemon_setup setup;
-    int code = COMMAND_OK;
+    struct lint lint;
+    int code = COMMAND_USAGE;
 
     os_signals_block();
     os_files_init(&files);
-    config_errors_init(&errors);
-    if (load(o, &files, &errors, &snapshot) != CONFIG_OK)
-        code = COMMAND_USAGE;
-    print_errors(&errors);
-    config_errors_release(&errors);
-    if (code != COMMAND_OK)
-        return code;
-    if (o->config.count > 0 && !override(snapshot, o)) {
-        code = COMMAND_USAGE;
-    } else {
-        setup = (struct daemon_setup){.snapshot = snapshot,
-                                      .files = &files,
-                                      .log = os_log_create(STDERR_FILENO, o->format, o->level)};
-        code = daemon_run(&setup);
-        os_log_free(setup.log);
+    lint_init(&lint);
+    if (load(o, &files, &lint, &snapshot) == CONFIG_OK) {
+        if (o->config.count == 0 || override(snapshot, o))
+            code = run_daemon(o, &files, snapshot, &lint);
+        snapshot_drop(snapshot);
     }
-    snapshot_drop(snapshot);
+    lint_release(&lint);
     return code;
 }
 

@@ -14,6 +14,7 @@ struct command {
 
 static const struct command commands[] = {
     {"run", command_run, "the proxy: protects the callers of a set of hosts from its bad ones"},
+    {"check", command_check, "what is wrong with a configuration, and what it will not do"},
     {"backend", command_backend, "HTTP servers with service times and switchable faults"},
     {"load", command_load, "open-loop load: latency from the moment each request was due"},
     {"demo", command_demo, "what ejection does, on this machine, in half a minute"},

@@ -47,6 +47,11 @@ static const char *kind_text(enum field_kind kind)
 static void write_kind(struct text *t, const struct field *row)
 {
     text_str(t, kind_text(row->kind));
+    if (row->listed_in != NULL) {
+        text_str(t, "a name of ");
+        text_str(t, row->listed_in);
+        return;
+    }
     for (uint32_t i = 0; row->kind == FIELD_CHOICE && field_choice(row, i) != NULL; i++) {
         text_str(t, i > 0 ? ", " : "");
         text_str(t, field_choice(row, i));
@@ -119,6 +124,22 @@ static void write_later(struct text *t, const struct fields *f)
     text_str(t, any ? ".\n" : "");
 }
 
+/* A table that several others point to is written once. */
+static const struct fields *shown[64];
+
+static bool is_new(const struct fields *f)
+{
+    size_t i = 0;
+
+    while (shown[i] != NULL && shown[i] != f)
+        i++;
+    assert_true(i + 1 < sizeof(shown) / sizeof(shown[0]));
+    if (shown[i] == f)
+        return false;
+    shown[i] = f;
+    return true;
+}
+
 static void write_fields(struct text *t, const struct fields *f)
 {
     text_str(t, "\n### ");
@@ -134,7 +155,7 @@ static void write_fields(struct text *t, const struct fields *f)
             write_row(t, row);
     write_later(t, f);
     for (const struct field *row = f->rows; row->name != NULL; row++)
-        if (row->of != NULL)
+        if (row->of != NULL && is_new(row->of))
             write_fields(t, row->of);
 }
 

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sentences about a cluster. The numbers of ejection are the judge's own (reach.h). */
+#include "control/explain.h"
+
+#include <stdio.h>
+
+#include "control/lint_trap.h"
+#include "control/reach.h"
+
+static void heading(struct text *t, const char *word)
+{
+    lint_say(t, "  %-10s ", word);
+}
+
+static void next_line(struct text *t)
+{
+    text_str(t, "\n             ");
+}
+
+static const char *hosts_word(uint32_t n)
+{
+    return n == 1 ? "host" : "hosts";
+}
+
+/* --- who goes --- */
+
+static void put_rules(struct text *t, const struct outlier_config *c)
+{
+    const char *before = "a host goes after ";
+
+    heading(t, "ejection");
+    if (c->consecutive_5xx > 0) {
+        lint_say(t, "%s%u answers 5xx in a row", before, c->consecutive_5xx);
+        before = ", or ";
+    }
+    if (c->consecutive_gateway > 0) {
+        lint_say(t, "%s%u answers 502, 503 or 504 in a row", before, c->consecutive_gateway);
+        before = ", or ";
+    }
+    if (c->split && c->consecutive_local_origin > 0) {
+        lint_say(t, "%s%u failures in a row to get an answer (refused, reset, timed out)", before,
+                 c->consecutive_local_origin);
+        before = ", or ";
+    }
+    if (before[0] == 'a') {
+        text_str(t, "no rule is on: nobody is ever ejected\n");
+        return;
+    }
+    text_str(t, "; at once,");
+    next_line(t);
+    text_str(t, c->split ? "counted apart: answers below 500 end a run of answers, any answer ends "
+                           "a run of failures\n"
+                         : "failures to get an answer count as 503 and 504 in these runs; an "
+                           "answer below 500 ends them\n");
+}
+
+static void put_reach(struct text *t, const struct outlier_config *c, const struct reach *r)
+{
+    heading(t, "at most");
+    lint_say(t, "%u of %u %s out at once (maxEjectionPercent %u)", r->by_evidence, r->hosts,
+             hosts_word(r->hosts), c->max_ejection_percent);
+    if (r->by_evidence > 0 && r->by_runs == 0)
+        text_str(t, ", and that");
+    else if (r->by_evidence > r->by_runs)
+        lint_say(t, ", the last %u of them", r->by_evidence - r->by_runs);
+    if (r->by_evidence > r->by_runs) {
+        next_line(t);
+        lint_say(t,
+                 "only on total evidence: no success in %u attempts and %s, or %u connects "
+                 "refused in %s,",
+                 OUTLIER_FAILING_ATTEMPTS, lint_span(OUTLIER_FAILING_SPAN).text,
+                 OUTLIER_REFUSED_ATTEMPTS, lint_span(OUTLIER_REFUSED_SPAN).text);
+        next_line(t);
+        text_str(t, "while another host answers");
+    }
+    text_char(t, '\n');
+    if (r->by_evidence > 0 && r->by_evidence < r->hosts) {
+        heading(t, "then");
+        lint_say(t, "the other %u carr%s %u %% of the usual load\n", r->hosts - r->by_evidence,
+                 r->hosts - r->by_evidence == 1 ? "ies" : "y",
+                 lint_share(r->hosts, r->hosts - r->by_evidence));
+    }
+}
+
+/* --- for how long --- */
+
+static void put_lengths(struct text *t, const struct outlier_config *c, const struct reach *r)
+{
+    heading(t, "for");
+    for (uint32_t i = 0; i < r->steps; i++)
+        lint_say(t, "%s%s", i == 0 ? "" : ", ", lint_span(r->lengths[i]).text);
+    if (r->grows_on)
+        lint_say(t, " ... up to %s", lint_span(r->longest).text);
+    else
+        lint_say(t, r->steps == 1 ? ", each time" : ", then %s each time",
+                 lint_span(r->lengths[r->steps - 1]).text);
+    if (c->jitter > 0)
+        lint_say(t, ", each with up to %s more", lint_span(c->jitter).text);
+    text_str(t, ";");
+    next_line(t);
+    lint_say(t,
+             "a host comes back in the first sweep after that, one every %s: the first time "
+             "after %s to %s;",
+             lint_span(c->interval).text, lint_span(r->lengths[0]).text,
+             lint_span(r->lengths[0] + c->interval).text);
+    next_line(t);
+    text_str(t, "each quiet sweep afterwards takes one step off\n");
+}
+
+/* --- what a caller sees --- */
+
+static void put_nobody_left(struct text *t, const struct reach *r)
+{
+    heading(t, "a caller");
+    if (r->by_evidence == r->hosts)
+        text_str(t, "gets 503 UH (no healthy upstream) while all are out\n");
+    else
+        text_str(t, "never meets an empty set: the last host is not ejected\n");
+}
+
+static void put_limit(struct text *t, const char *what, uint32_t limit, const char *then)
+{
+    if (limit == LIMIT_NONE)
+        return;
+    lint_say(t, "%u %s (%s)", limit, what, then);
+    next_line(t);
+}
+
+static void put_limits(struct text *t, const struct cluster *c)
+{
+    const struct circuit_limits *l = &c->limits;
+
+    heading(t, "limits");
+    put_limit(t, "connections", l->max_connections, "the next request waits; upstream_cx_overflow");
+    put_limit(t, "requests waiting for one", l->max_pending,
+              "the next gets 503 UO; upstream_rq_pending_overflow");
+    put_limit(t, "requests under way", l->max_requests,
+              "the next gets 503 UO; upstream_rq_active_overflow");
+    if (l->max_requests_per_connection > 0) {
+        lint_say(t, "%u requests on a connection, then it is closed",
+                 l->max_requests_per_connection);
+        next_line(t);
+    }
+    if (l->max_connections == LIMIT_NONE && l->max_pending == LIMIT_NONE &&
+        l->max_requests == LIMIT_NONE)
+        text_str(t, "none of its own: 70 % of the process' descriptors, and memoryLimit\n");
+    else
+        text_str(t, "over all workers together; beyond that, what the process has\n");
+}
+
+static void put_route(struct text *t, const struct route *r, const struct bytes listener)
+{
+    next_line(t);
+    lint_say(t, "%.*s %s%.*s%s: ", (int)listener.len, (const char *)listener.data,
+             r->match == PATH_EXACT ? "" : "", (int)r->path.len, (const char *)r->path.data,
+             r->match == PATH_EXACT ? " exactly" : "*");
+    if (r->timeout == MONO_NEVER)
+        text_str(t, "no timeout");
+    else
+        lint_say(t, "504 UT after %s", lint_span(r->timeout).text);
+    if (r->per_try_timeout != MONO_NEVER)
+        lint_say(t, ", each attempt after %s", lint_span(r->per_try_timeout).text);
+    if (r->idle_timeout != MONO_NEVER)
+        lint_say(t, ", or when nothing moves for %s", lint_span(r->idle_timeout).text);
+}
+
+static void put_timeouts(struct text *t, const struct snapshot *s, uint32_t cluster)
+{
+    const struct cluster *c = &s->clusters[cluster];
+
+    heading(t, "timeouts");
+    lint_say(t, "connect %s; an idle connection is closed after %s",
+             lint_span(c->connect_timeout).text, lint_span(c->idle_timeout).text);
+    for (uint32_t i = 0; i < s->listener_count; i++)
+        for (uint32_t k = 0; k < s->listeners[i].route_count; k++)
+            if (s->listeners[i].routes[k].cluster == cluster)
+                put_route(t, &s->listeners[i].routes[k], s->listeners[i].name);
+    text_char(t, '\n');
+}
+
+static void put_retries(struct text *t, const struct cluster *c)
+{
+    heading(t, "retries");
+    text_str(t, c->connect_failover
+                    ? "none, but a connect that fails moves the request to another host, once\n"
+                    : "none\n");
+}
+
+bool explain_cluster(struct text *t, const struct snapshot *s, uint32_t cluster)
+{
+    const struct cluster *c = &s->clusters[cluster];
+    struct reach r;
+
+    if (!reach_compute(&c->outlier, c->endpoint_count, &r))
+        return false;
+    text_str(t, "cluster ");
+    config_quote(t, c->name);
+    lint_say(t, ": %u %s, %s\n", c->endpoint_count, hosts_word(c->endpoint_count),
+             lb_kind_text(c->lb));
+    put_rules(t, &c->outlier);
+    if (r.steps > 0) {
+        put_reach(t, &c->outlier, &r);
+        put_lengths(t, &c->outlier, &r);
+        put_nobody_left(t, &r);
+    }
+    put_limits(t, c);
+    put_timeouts(t, s, cluster);
+    put_retries(t, c);
+    return true;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table. docs/checks.md has a section for each row; a test compares. */
+#include "control/lint_trap.h"
+
+const struct lint_trap lint_traps[] = {
+    {"istio-says", LINT_FILE, LINT_WARNING, NULL}, /* the loader finds it: lint_run */
+
+    {"admin-exposed", LINT_FILE, LINT_DANGER, lint_admin_exposed},
+
+    {"timeout-absent", LINT_ROUTE, LINT_WARNING, lint_timeout_absent},
+    {"timeout-none", LINT_ROUTE, LINT_DANGER, lint_timeout_none},
+    {"timeout-over-p99", LINT_ROUTE, LINT_WARNING, lint_timeout_over_p99},
+    {"timeout-under-p99", LINT_ROUTE, LINT_WARNING, lint_timeout_under_p99},
+    {"per-try-never-fires", LINT_ROUTE, LINT_WARNING, lint_per_try_never_fires},
+    {"connect-never-fires", LINT_ROUTE, LINT_WARNING, lint_connect_never_fires},
+    {"route-never-reached", LINT_ROUTE, LINT_WARNING, lint_route_never_reached},
+
+    {"cap-rounds-to-nobody", LINT_CLUSTER, LINT_WARNING, lint_cap_rounds_to_nobody},
+    {"cap-half-of-few", LINT_CLUSTER, LINT_DANGER, lint_cap_half_of_few},
+    {"cap-without-limit", LINT_CLUSTER, LINT_DANGER, lint_cap_without_limit},
+    {"few-peers", LINT_CLUSTER, LINT_ADVICE, lint_few_peers},
+    {"ejection-never-grows", LINT_CLUSTER, LINT_ADVICE, lint_ejection_never_grows},
+    {"interval-over-ejection", LINT_CLUSTER, LINT_WARNING, lint_interval_over_ejection},
+    {"gateway-blind", LINT_CLUSTER, LINT_WARNING, lint_gateway_blind},
+    {"gateway-never-first", LINT_CLUSTER, LINT_WARNING, lint_gateway_never_first},
+    {"only-local-ejects", LINT_CLUSTER, LINT_WARNING, lint_only_local_ejects},
+    {"no-rule", LINT_CLUSTER, LINT_WARNING, lint_no_rule},
+    {"one-error-ejects", LINT_CLUSTER, LINT_DANGER, lint_one_error_ejects},
+    {"zero-cap", LINT_CLUSTER, LINT_WARNING, lint_zero_cap},
+    {"zero-local-origin", LINT_CLUSTER, LINT_WARNING, lint_zero_local_origin},
+
+    {"zero-limit", LINT_CLUSTER, LINT_DANGER, lint_zero_limit},
+    {"connections-not-requests", LINT_CLUSTER, LINT_WARNING, lint_connections_not_requests},
+    {"waiting-unbounded", LINT_CLUSTER, LINT_DANGER, lint_waiting_unbounded},
+    {"queue-below-connections", LINT_CLUSTER, LINT_WARNING, lint_queue_below_connections},
+    {"no-keep-alive", LINT_CLUSTER, LINT_ADVICE, lint_no_keep_alive},
+    {"cluster-unused", LINT_CLUSTER, LINT_WARNING, lint_cluster_unused},
+    {.id = NULL},
+};
