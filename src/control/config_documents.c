@@ -2,6 +2,8 @@
 /* Which document is which. */
 #include "control/config_documents.h"
 
+#include "control/config_indent.h"
+
 static void second_native(const struct config_node *document, const struct config_node *first,
                           struct config_errors *errors)
 {
@@ -39,6 +41,8 @@ static bool sort_one(struct config_documents *d, const struct config_node *docum
     const struct config_node *version = config_node_find(document, "apiVersion");
 
     config_errors_at(errors, document->source);
+    if (config_indentation_lost(document, errors))
+        return false;
     if (version != NULL) {
         foreign(version, config_node_find(document, "kind"), errors);
         return false;
