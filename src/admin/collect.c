@@ -84,12 +84,12 @@ static void collect_cluster_histograms(struct samples *s, const struct scope *sc
         scope_add_histogram(s, scope, "upstream_cx_connect_ms", connect);
 }
 
-static uint64_t healthy_hosts(const struct cluster_state *state)
+static uint64_t healthy_hosts(const struct cluster *c)
 {
     uint64_t n = 0;
 
-    for (uint32_t i = 0; i < state->hosts.count; i++)
-        n += host_health(&state->hosts.at[i]) == HOST_HEALTHY;
+    for (uint32_t i = 0; i < c->endpoint_count; i++)
+        n += host_health(c->hosts.at[c->endpoints[i].slot]) == HOST_HEALTHY;
     return n;
 }
 
@@ -110,8 +110,8 @@ static void collect_lookups(struct samples *s, const struct scope *scope, const 
     const struct cluster_state *state = c->state;
     const struct circuit_limits *max = &c->limits;
 
-    scope_add(s, scope, &info_membership_total, state->hosts.count);
-    scope_add(s, scope, &info_membership_healthy, healthy_hosts(state));
+    scope_add(s, scope, &info_membership_total, c->endpoint_count);
+    scope_add(s, scope, &info_membership_healthy, healthy_hosts(c));
     scope_add(s, scope, &info_cx_open, is_open(&state->connections, max->max_connections));
     scope_add(s, scope, &info_rq_pending_open, is_open(&state->pending, max->max_pending));
     scope_add(s, scope, &info_rq_open, is_open(&state->requests, max->max_requests));
@@ -136,7 +136,7 @@ static void collect_outlier(struct samples *s, const struct cluster *c)
 static void collect_endpoint(struct samples *s, const struct cluster *c, uint32_t index)
 {
     const struct endpoint *e = &c->endpoints[index];
-    const struct host *h = &c->state->hosts.at[index];
+    const struct host_state *state = host_state_of(c->hosts.at[e->slot]);
     struct scope scope;
 
     scope_init(&scope, SCOPE_OWN, "endpoint_");
@@ -149,10 +149,10 @@ static void collect_endpoint(struct samples *s, const struct cluster *c, uint32_
     scope_label(scope.own, "endpoint", e->text);
     for (unsigned m = 0; m < ENDPOINT_METRIC_COUNT; m++)
         scope_add(s, &scope, &endpoint_metric_info[m],
-                  endpoint_state_sum(c->state, index, (enum endpoint_metric)m));
-    scope_add(s, &scope, &endpoint_healthy, host_health(h) == HOST_HEALTHY);
+                  host_state_sum(state, (enum endpoint_metric)m));
+    scope_add(s, &scope, &endpoint_healthy, host_health(&state->host) == HOST_HEALTHY);
     scope_add(s, &scope, &endpoint_ejections,
-              atomic_load_explicit(&h->ejections, memory_order_relaxed));
+              atomic_load_explicit(&state->host.ejections, memory_order_relaxed));
 }
 
 static void collect_cluster(struct samples *s, const struct cluster *c)

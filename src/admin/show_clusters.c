@@ -105,13 +105,14 @@ static void text_ejection(const struct prefix *at, const struct host *h, mono_ns
 static void text_host(struct admin_call *call, const struct cluster *c, uint32_t i)
 {
     const struct endpoint *e = &c->endpoints[i];
-    const struct host *h = &c->state->hosts.at[i];
+    const struct host_state *state = host_state_of(c->hosts.at[e->slot]);
+    const struct host *h = &state->host;
     const struct prefix at = {call->page, c->name, e->text};
     bool healthy = host_health(h) == HOST_HEALTHY;
 
     for (unsigned m = 0; m < ENDPOINT_METRIC_COUNT; m++)
         line_number(&at, endpoint_metric_info[m].name,
-                    endpoint_state_sum(c->state, i, (enum endpoint_metric)m));
+                    host_state_sum(state, (enum endpoint_metric)m));
     line_text(&at, "hostname", hostname_of(e));
     line_text(&at, "health_flags", healthy ? BYTES("healthy") : BYTES("/failed_outlier_check"));
     line_number(&at, "weight", e->weight);
@@ -176,8 +177,7 @@ static void json_unless_empty(struct json *j, const char *key, struct bytes valu
         json_string(j, key, value);
 }
 
-static void json_host_stats(struct json *j, const struct cluster *c, uint32_t host,
-                            enum metric_kind kind)
+static void json_host_stats(struct json *j, const struct host_state *h, enum metric_kind kind)
 {
     for (unsigned m = 0; m < ENDPOINT_METRIC_COUNT; m++) {
         if (endpoint_metric_info[m].kind != kind)
@@ -186,7 +186,7 @@ static void json_host_stats(struct json *j, const struct cluster *c, uint32_t ho
         if (kind == METRIC_GAUGE)
             json_text(j, "type", "GAUGE");
         json_text(j, "name", endpoint_metric_info[m].name);
-        json_big(j, "value", endpoint_state_sum(c->state, host, (enum endpoint_metric)m));
+        json_big(j, "value", host_state_sum(h, (enum endpoint_metric)m));
         json_object_end(j);
     }
 }
@@ -209,14 +209,15 @@ static void json_ejection(struct json *j, const struct host *h, mono_ns now)
 static void json_host(struct admin_call *call, struct json *j, const struct cluster *c, uint32_t i)
 {
     const struct endpoint *e = &c->endpoints[i];
-    const struct host *h = &c->state->hosts.at[i];
+    const struct host_state *state = host_state_of(c->hosts.at[e->slot]);
+    const struct host *h = &state->host;
 
     page_room(call->page, 4096 + 6 * (e->text.len + e->hostname.len + e->zone.len));
     json_object(j, NULL);
     json_socket_address(j, "address", &e->address);
     json_array(j, "stats");
-    json_host_stats(j, c, i, METRIC_COUNTER);
-    json_host_stats(j, c, i, METRIC_GAUGE);
+    json_host_stats(j, state, METRIC_COUNTER);
+    json_host_stats(j, state, METRIC_GAUGE);
     json_array_end(j);
     json_object(j, "health_status");
     if (host_health(h) == HOST_EJECTED)

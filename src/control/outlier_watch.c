@@ -140,7 +140,7 @@ static void log_refused(struct watched *c, uint32_t index, enum outlier_trigger 
 static void eject(struct watched *c, uint32_t index, enum outlier_trigger t,
                   const struct outlier_verdict *v, mono_ns now)
 {
-    struct host *h = &c->state->hosts.at[index];
+    struct host *h = c->state->hosts.at[index];
 
     atomic_store_explicit(&h->ejections, c->hosts[index].ejections, memory_order_relaxed);
     atomic_store_explicit(&h->last_trigger, (uint32_t)t, memory_order_relaxed);
@@ -243,7 +243,7 @@ static struct watched *watched_create(struct outlier_watch *w, struct cluster_st
         return NULL;
     }
     for (uint32_t i = 0; i < hosts; i++)
-        c->runs[i] = &state->hosts.at[i].runs;
+        c->runs[i] = &state->hosts.at[i]->runs;
     outlier_init(&c->judge, c->hosts, hosts);
     return c;
 }

@@ -10,7 +10,7 @@
 bool cluster_rt_init(struct cluster_rt *rt, const struct cluster *config, uint32_t worker,
                      struct rng *rng)
 {
-    uint32_t hosts = config->endpoint_count;
+    uint32_t hosts = config->hosts.count;
     struct lb *lb = memory_take(sizeof(*lb) + sizeof(uint32_t) * (hosts == 0 ? 1 : hosts));
 
     if (lb == NULL)
@@ -19,8 +19,9 @@ bool cluster_rt_init(struct cluster_rt *rt, const struct cluster *config, uint32
     *rt = (struct cluster_rt){
         .config = config,
         .state = config->state,
+        .hosts = config->hosts,
+        .worker = worker,
         .cells = config->state->cells[worker],
-        .endpoint_cells = config->state->endpoint_cells[worker],
         .lb = lb,
         .rng = rng,
     };
@@ -69,11 +70,11 @@ void cluster_rt_closed(struct cluster_rt *rt, uint32_t host)
 
 uint32_t cluster_rt_pick(struct cluster_rt *rt)
 {
-    return lb_pick(rt->lb, &rt->state->hosts, NULL, rt->rng);
+    return lb_pick(rt->lb, &rt->hosts, NULL, rt->rng);
 }
 
 uint32_t cluster_rt_connect_failed(struct cluster_rt *rt, uint32_t host, mono_ns now)
 {
-    return outlier_learn(&rt->state->hosts.at[host].runs, &rt->config->outlier,
-                         OUTLIER_CONNECT_FAILED, 0, now);
+    return outlier_learn(&rt->hosts.at[host]->runs, &rt->config->outlier, OUTLIER_CONNECT_FAILED, 0,
+                         now);
 }

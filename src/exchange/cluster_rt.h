@@ -20,8 +20,9 @@ struct rng;
 struct cluster_rt {
     const struct cluster *config; /* of the snapshot in force */
     struct cluster_state *state;
-    struct cluster_cells *cells;           /* this worker's */
-    struct endpoint_cells *endpoint_cells; /* this worker's, [host] */
+    struct host_set hosts;       /* as of that snapshot */
+    uint32_t worker;             /* its number */
+    struct cluster_cells *cells; /* this worker's */
     struct lb *lb;
     struct rng *rng; /* the worker's */
 };
@@ -53,9 +54,20 @@ uint32_t cluster_rt_pick(struct cluster_rt *rt);
  */
 uint32_t cluster_rt_connect_failed(struct cluster_rt *rt, uint32_t host, mono_ns now);
 
+static inline struct host_state *cluster_rt_host(const struct cluster_rt *rt, uint32_t host)
+{
+    return host_state_of(rt->hosts.at[host]);
+}
+
 static inline bool cluster_rt_healthy(const struct cluster_rt *rt, uint32_t host)
 {
-    return host_health(&rt->state->hosts.at[host]) == HOST_HEALTHY;
+    return host_health(rt->hosts.at[host]) == HOST_HEALTHY;
+}
+
+/* This worker's. */
+static inline struct endpoint_cells *endpoint_rt_cells(const struct cluster_rt *rt, uint32_t host)
+{
+    return &cluster_rt_host(rt, host)->cells[rt->worker];
 }
 
 static inline void cluster_rt_count(struct cluster_rt *rt, enum cluster_metric m, uint64_t n)
@@ -70,12 +82,12 @@ static inline void cluster_rt_uncount(struct cluster_rt *rt, enum cluster_metric
 
 static inline void endpoint_rt_count(struct cluster_rt *rt, uint32_t host, enum endpoint_metric m)
 {
-    cell_add(&rt->endpoint_cells[host].at[m], 1);
+    cell_add(&endpoint_rt_cells(rt, host)->at[m], 1);
 }
 
 static inline void endpoint_rt_uncount(struct cluster_rt *rt, uint32_t host, enum endpoint_metric m)
 {
-    cell_sub(&rt->endpoint_cells[host].at[m], 1);
+    cell_sub(&endpoint_rt_cells(rt, host)->at[m], 1);
 }
 
 #endif

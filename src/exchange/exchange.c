@@ -33,7 +33,7 @@ static struct attempt *present(struct exchange *x)
 
 static struct host *present_host(struct exchange *x)
 {
-    return &x->cluster->state->hosts.at[present(x)->host];
+    return x->cluster->hosts.at[present(x)->host];
 }
 
 /* --- evidence --- */
@@ -42,7 +42,7 @@ static void learn(struct exchange *x, enum outlier_report report, uint32_t statu
                   struct actions *out)
 {
     uint32_t host = present(x)->host;
-    outlier_triggers triggers = outlier_learn(&x->cluster->state->hosts.at[host].runs,
+    outlier_triggers triggers = outlier_learn(&x->cluster->hosts.at[host]->runs,
                                               &x->cluster->config->outlier, report, status, now);
 
     if (triggers != 0)
@@ -73,10 +73,34 @@ static void give_request(struct exchange *x)
 
 /* --- attempts --- */
 
+/* So that a host is not forgotten while a request's record may name it. */
+static void hold_host(struct exchange *x, uint32_t host)
+{
+    cell_add(&endpoint_rt_cells(x->cluster, host)->held, 1);
+}
+
+static void unhold_host(struct exchange *x, uint32_t host)
+{
+    cell_sub(&endpoint_rt_cells(x->cluster, host)->held, 1);
+}
+
+void exchange_release(struct exchange *x)
+{
+    uint32_t remembered =
+        x->attempt_count < RECORD_ATTEMPTS_MAX ? x->attempt_count : RECORD_ATTEMPTS_MAX;
+
+    for (uint32_t i = 0; i < remembered; i++)
+        unhold_host(x, x->attempts[i].host);
+    x->attempt_count = 0;
+}
+
 static void attempt_start(struct exchange *x, uint32_t host, enum action_kind how, mono_ns now,
                           struct actions *out)
 {
     x->attempt_count++;
+    if (x->attempt_count > RECORD_ATTEMPTS_MAX)
+        unhold_host(x, present(x)->host);
+    hold_host(x, host);
     *present(x) = (struct attempt){
         .host = host,
         .outcome = ATTEMPT_PENDING,
@@ -272,7 +296,7 @@ static uint32_t other_host(struct exchange *x, enum attempt_fault fault)
         return LB_NO_HOST;
     for (uint32_t i = 0; i < x->attempt_count && i < LB_TRIED_MAX; i++)
         tried.at[tried.count++] = x->attempts[i].host;
-    return lb_pick_other(x->cluster->lb, &x->cluster->state->hosts, &tried, x->cluster->rng);
+    return lb_pick_other(x->cluster->lb, &x->cluster->hosts, &tried, x->cluster->rng);
 }
 
 static void on_connect_failed(struct exchange *x, const struct exchange_event *e, mono_ns now,
@@ -582,6 +606,8 @@ void exchange_move(struct exchange *x, uint32_t host)
     assert(x->state == EXCHANGE_QUEUED);
     atomic_fetch_sub_explicit(&present_host(x)->in_flight, 1, memory_order_relaxed);
     endpoint_rt_uncount(x->cluster, a->host, ENDPOINT_rq_pending_active);
+    unhold_host(x, a->host);
+    hold_host(x, host);
     a->host = host;
     atomic_fetch_add_explicit(&present_host(x)->in_flight, 1, memory_order_relaxed);
     endpoint_rt_count(x->cluster, host, ENDPOINT_rq_pending_active);

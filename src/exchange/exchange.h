@@ -190,6 +190,9 @@ static inline uint32_t exchange_host(const struct exchange *x)
 /* A request that waited for a connection slot is given one to another host than first picked. */
 void exchange_move(struct exchange *x, uint32_t host);
 
+/* After the last look at its attempts, once it is done: their hosts may be forgotten. */
+void exchange_release(struct exchange *x);
+
 const char *attempt_outcome_text(enum attempt_outcome outcome);
 
 #endif

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Run-time state of a cluster: one block of memory, counted. */
+/* Run-time state of a cluster: one block of memory, and one for each host. */
 #include "model/cluster_state.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/list.h"
 #include "base/memory.h"
 #include "model/block.h"
+
+#define SLOTS_FIRST 4u
 
 struct cluster_block {
     struct cluster_state state;
@@ -14,31 +17,35 @@ struct cluster_block {
 };
 
 /* Each worker's cells are apart from the others', so that counting shares no cache line. */
-static struct cluster_block *lay_out(struct block *b, uint32_t hosts, uint32_t workers)
+static struct cluster_block *lay_out(struct block *b, uint32_t workers)
 {
     struct cluster_block *c = block_take(b, 1, sizeof(*c));
-    struct host *at = block_take(b, hosts, sizeof(*at));
     struct cluster_cells **cells = block_take(b, workers, sizeof(*cells));
-    struct endpoint_cells **endpoint_cells = block_take(b, workers, sizeof(*endpoint_cells));
+    void **local = block_take(b, workers, sizeof(*local));
 
     if (b->base != NULL) {
         c->raw = b->raw;
-        c->state.hosts.at = at;
-        c->state.hosts.count = hosts;
         c->state.workers = workers;
         c->state.cells = cells;
-        c->state.endpoint_cells = endpoint_cells;
+        c->state.local = local;
     }
     for (uint32_t w = 0; w < workers; w++) {
         struct cluster_cells *own = block_take(b, 1, sizeof(*own));
-        struct endpoint_cells *of_hosts = block_take(b, hosts, sizeof(*of_hosts));
 
-        if (b->base != NULL) {
+        if (b->base != NULL)
             cells[w] = own;
-            endpoint_cells[w] = of_hosts;
-        }
     }
     return c;
+}
+
+static bool add_unnamed(struct cluster_state *s, uint32_t hosts)
+{
+    const struct address nowhere = {.kind = ADDRESS_NONE};
+
+    for (uint32_t i = 0; i < hosts; i++)
+        if (cluster_state_add(s, &nowhere, BYTES("")) == HOST_NO_SLOT)
+            return false;
+    return true;
 }
 
 struct cluster_state *cluster_state_create(uint32_t hosts, uint32_t workers)
@@ -46,21 +53,21 @@ struct cluster_state *cluster_state_create(uint32_t hosts, uint32_t workers)
     struct block b;
 
     block_init(&b);
-    lay_out(&b, hosts, workers);
+    lay_out(&b, workers);
     if (!block_allocate(&b))
         return NULL;
 
-    struct cluster_state *s = &lay_out(&b, hosts, workers)->state;
+    struct cluster_state *s = &lay_out(&b, workers)->state;
 
     atomic_init(&s->refs, 1);
+    s->hosts.epoch = &s->epoch;
     limit_init(&s->connections);
     limit_init(&s->pending);
     limit_init(&s->requests);
-    for (uint32_t i = 0; i < hosts; i++) {
-        atomic_init(&s->hosts.at[i].health, (uint32_t)HOST_HEALTHY);
-        outlier_runs_init(&s->hosts.at[i].runs);
-    }
-    return s;
+    if (add_unnamed(s, hosts))
+        return s;
+    cluster_state_drop(s);
+    return NULL;
 }
 
 struct cluster_state *cluster_state_take(struct cluster_state *s)
@@ -73,7 +80,79 @@ void cluster_state_drop(struct cluster_state *s)
 {
     if (s == NULL || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
         return;
+    for (uint32_t i = 0; i < s->hosts.count; i++)
+        cluster_state_vacate(s, i);
+    memory_give(s->slots);
     memory_give(CONTAINER_OF(s, struct cluster_block, state)->raw);
+}
+
+/* --- slots --- */
+
+static bool grow(struct cluster_state *s)
+{
+    uint32_t room = s->slot_room == 0 ? SLOTS_FIRST : s->slot_room * 2;
+    struct host **slots;
+
+    if (s->slot_room > UINT32_MAX / 4)
+        return false;
+    slots = memory_take_array(room, sizeof(*slots));
+    if (slots == NULL)
+        return false;
+    if (s->hosts.count > 0)
+        memcpy(slots, s->slots, s->hosts.count * sizeof(struct host *));
+    memory_give(s->slots);
+    s->slots = slots;
+    s->slot_room = room;
+    s->hosts.at = slots;
+    return true;
+}
+
+/* HOST_NO_SLOT: no memory. */
+static uint32_t empty_slot(struct cluster_state *s)
+{
+    for (; s->first_empty < s->hosts.count; s->first_empty++)
+        if (s->slots[s->first_empty] == NULL)
+            return s->first_empty;
+    if (s->hosts.count == s->slot_room && !grow(s))
+        return HOST_NO_SLOT;
+    return s->hosts.count++;
+}
+
+uint32_t cluster_state_add(struct cluster_state *s, const struct address *address,
+                           struct bytes text)
+{
+    struct host_state *h = host_state_create(address, text, s->workers);
+    uint32_t slot = h == NULL ? HOST_NO_SLOT : empty_slot(s);
+
+    if (slot == HOST_NO_SLOT) {
+        host_state_free(h);
+        return HOST_NO_SLOT;
+    }
+    s->slots[slot] = &h->host;
+    return slot;
+}
+
+void cluster_state_vacate(struct cluster_state *s, uint32_t slot)
+{
+    assert(slot < s->hosts.count);
+    if (s->slots[slot] == NULL)
+        return;
+    host_state_free(host_state_of(s->slots[slot]));
+    s->slots[slot] = NULL;
+    if (slot < s->first_empty)
+        s->first_empty = slot;
+}
+
+bool cluster_state_view(struct cluster_state *s, struct arena *arena, struct host_set *out)
+{
+    struct host **at = arena_take(arena, (s->hosts.count + (size_t)1) * sizeof(*at));
+
+    if (at == NULL)
+        return false;
+    if (s->hosts.count > 0)
+        memcpy(at, s->slots, s->hosts.count * sizeof(struct host *));
+    *out = (struct host_set){.at = at, .count = s->hosts.count, .epoch = &s->epoch};
+    return true;
 }
 
 uint64_t cluster_state_sum(const struct cluster_state *s, enum cluster_metric m)
@@ -83,15 +162,5 @@ uint64_t cluster_state_sum(const struct cluster_state *s, enum cluster_metric m)
     assert(m < CLUSTER_METRIC_COUNT);
     for (uint32_t w = 0; w < s->workers; w++)
         sum += cell_read(&s->cells[w]->at[m]);
-    return sum;
-}
-
-uint64_t endpoint_state_sum(const struct cluster_state *s, uint32_t host, enum endpoint_metric m)
-{
-    uint64_t sum = 0;
-
-    assert(host < s->hosts.count && m < ENDPOINT_METRIC_COUNT);
-    for (uint32_t w = 0; w < s->workers; w++)
-        sum += cell_read(&s->endpoint_cells[w][host].at[m]);
     return sum;
 }

@@ -7,32 +7,52 @@
 #define MODEL_CLUSTER_STATE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "base/address.h"
+#include "base/arena.h"
+#include "base/bytes.h"
+#include "model/host_state.h"
 #include "policy/host.h"
 #include "policy/limit.h"
 #include "stats/metrics.h"
 
+#define HOST_NO_SLOT UINT32_MAX
+
 struct cluster_state {
     _Atomic uint32_t refs;
     uint32_t workers;
-    struct host_set hosts; /* in the order of the configuration */
+    _Atomic uint32_t epoch; /* raised after the health of a host changed */
+    struct host_set hosts;  /* as of the newest snapshot; control thread only, workers have views */
+    struct host **slots;    /* the same, to be changed */
+    uint32_t slot_room;
+    uint32_t first_empty; /* no slot before it is empty */
     struct limit connections;
     struct limit pending;
     struct limit requests;
     _Atomic uint32_t waiting;     /* requests, on any worker, that wait for a connection slot */
     struct cluster_cells **cells; /* [worker] */
-    struct endpoint_cells **endpoint_cells;         /* [worker][host] */
+    void **local;                 /* [worker]: what that worker has of the cluster; its alone */
     _Atomic uint64_t outlier[OUTLIER_METRIC_COUNT]; /* by the control thread */
 };
 
-/* One reference, the caller's. NULL: no memory. */
+/* With |hosts| hosts that have no address. One reference, the caller's. NULL: no memory. */
 struct cluster_state *cluster_state_create(uint32_t hosts, uint32_t workers);
 struct cluster_state *cluster_state_take(struct cluster_state *s);
 void cluster_state_drop(struct cluster_state *s);
 
-/* Sums over all workers. */
+/* Control thread only. A new host, healthy, in an empty slot. HOST_NO_SLOT: no memory. */
+uint32_t cluster_state_add(struct cluster_state *s, const struct address *address,
+                           struct bytes text);
+
+/* Control thread only. Frees the host in |slot|, which nobody may think of any more. */
+void cluster_state_vacate(struct cluster_state *s, uint32_t slot);
+
+/* The hosts as they are now, in |arena|, to be kept by whoever may not see them change. */
+bool cluster_state_view(struct cluster_state *s, struct arena *arena, struct host_set *out);
+
+/* Sum over all workers. */
 uint64_t cluster_state_sum(const struct cluster_state *s, enum cluster_metric m);
-uint64_t endpoint_state_sum(const struct cluster_state *s, uint32_t host, enum endpoint_metric m);
 
 #endif

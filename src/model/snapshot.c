@@ -60,6 +60,27 @@ static struct cluster *own_clusters(struct snapshot *s)
     return (struct cluster *)(uintptr_t)s->clusters;
 }
 
+/* The host of each endpoint, and the view of them all. */
+static bool make_hosts(struct snapshot *s, struct cluster *c)
+{
+    struct endpoint *endpoints = (struct endpoint *)(uintptr_t)c->endpoints;
+
+    for (uint32_t i = 0; endpoints != NULL && i < c->endpoint_count; i++) {
+        endpoints[i].slot = cluster_state_add(c->state, &endpoints[i].address, endpoints[i].text);
+        if (endpoints[i].slot == HOST_NO_SLOT)
+            return false;
+    }
+    return cluster_state_view(c->state, &s->arena, &c->hosts);
+}
+
+static bool make_cluster(struct snapshot *s, struct cluster *c, uint32_t workers)
+{
+    if (c->state != NULL)
+        return true;
+    c->state = cluster_state_create(c->endpoints == NULL ? c->endpoint_count : 0, workers);
+    return c->state != NULL && make_hosts(s, c);
+}
+
 bool snapshot_attach_state(struct snapshot *s, uint32_t workers)
 {
     for (uint32_t i = 0; i < s->listener_count; i++) {
@@ -71,11 +92,7 @@ bool snapshot_attach_state(struct snapshot *s, uint32_t workers)
             return false;
     }
     for (uint32_t i = 0; i < s->cluster_count; i++) {
-        struct cluster *c = &own_clusters(s)[i];
-
-        if (c->state == NULL)
-            c->state = cluster_state_create(c->endpoint_count, workers);
-        if (c->state == NULL)
+        if (!make_cluster(s, &own_clusters(s)[i], workers))
             return false;
     }
     return true;

@@ -29,6 +29,7 @@ struct endpoint {
     struct bytes zone;
     struct bytes version;
     uint32_t weight;
+    uint32_t slot; /* of its host in the cluster's |hosts|; once the state is attached */
 };
 
 struct circuit_limits {
@@ -55,6 +56,7 @@ struct cluster {
     uint32_t keepalive_probes;
     bool connect_failover;       /* a connect that fails moves the request to another host, once */
     struct cluster_state *state; /* a reference of the snapshot's */
+    struct host_set hosts;       /* as this snapshot sees them */
 };
 
 enum path_match { PATH_PREFIX, PATH_EXACT };

@@ -12,7 +12,12 @@
 
 #include "policy/outlier.h"
 
-enum host_health { HOST_HEALTHY, HOST_EJECTED, HOST_HEALTH_COUNT };
+enum host_health {
+    HOST_HEALTHY,
+    HOST_EJECTED,
+    HOST_ABSENT, /* no longer configured; what is under way on it ends */
+    HOST_HEALTH_COUNT
+};
 
 struct host {
     _Alignas(64) _Atomic uint32_t health; /* enum host_health */
@@ -26,11 +31,14 @@ struct host {
     _Atomic uint64_t eject_until; /* earliest; the sweep decides */
 };
 
-/* All hosts of a cluster. */
+/*
+ * All hosts of a cluster, each in its slot. A host keeps its slot as long as anybody may think of
+ * it, whatever becomes of the configuration: slots may be named where a host is meant.
+ */
 struct host_set {
-    struct host *at;
+    struct host *const *at; /* [slot]; NULL: empty */
     uint32_t count;
-    _Atomic uint32_t epoch; /* raised after any health changed */
+    _Atomic uint32_t *epoch; /* of the cluster; raised after any health changed */
 };
 
 static inline enum host_health host_health(const struct host *h)
@@ -39,10 +47,11 @@ static inline enum host_health host_health(const struct host *h)
 }
 
 /* Control thread only. Raises the epoch. */
-static inline void host_set_health(struct host_set *s, uint32_t index, enum host_health health)
+static inline void host_set_health(const struct host_set *s, uint32_t index,
+                                   enum host_health health)
 {
-    atomic_store_explicit(&s->at[index].health, (uint32_t)health, memory_order_release);
-    atomic_fetch_add_explicit(&s->epoch, 1, memory_order_release);
+    atomic_store_explicit(&s->at[index]->health, (uint32_t)health, memory_order_release);
+    atomic_fetch_add_explicit(s->epoch, 1, memory_order_release);
 }
 
 #endif

@@ -65,7 +65,7 @@ static void collect_healthy(struct lb *lb, const struct host_set *hosts)
 {
     lb->eligible_count = 0;
     for (uint32_t i = 0; i < hosts->count; i++) {
-        if (host_health(&hosts->at[i]) == HOST_HEALTHY)
+        if (hosts->at[i] != NULL && host_health(hosts->at[i]) == HOST_HEALTHY)
             lb->eligible[lb->eligible_count++] = i;
     }
 }
@@ -94,7 +94,7 @@ static void remake(struct lb *lb, const struct host_set *hosts, struct rng *rng)
 /* The epoch is read before the healths: a change in between only makes the list once more. */
 static void refresh(struct lb *lb, const struct host_set *hosts, struct rng *rng)
 {
-    uint32_t epoch = atomic_load_explicit(&hosts->epoch, memory_order_acquire);
+    uint32_t epoch = atomic_load_explicit(hosts->epoch, memory_order_acquire);
 
     if (lb->made && lb->epoch == epoch)
         return;
@@ -136,7 +136,7 @@ static struct lb_choice all_eligible(const struct lb *lb, const struct host_set 
         .hosts = hosts, .eligible = lb->eligible, .count = lb->eligible_count};
 }
 
-uint32_t lb_pick_other(struct lb *lb, struct host_set *hosts, const struct lb_tried *tried,
+uint32_t lb_pick_other(struct lb *lb, const struct host_set *hosts, const struct lb_tried *tried,
                        struct rng *rng)
 {
     struct lb_choice from;
@@ -148,7 +148,7 @@ uint32_t lb_pick_other(struct lb *lb, struct host_set *hosts, const struct lb_tr
     return from.count == 0 ? LB_NO_HOST : rows[lb->kind].pick(lb, &from, rng);
 }
 
-uint32_t lb_pick(struct lb *lb, struct host_set *hosts, const struct lb_tried *tried,
+uint32_t lb_pick(struct lb *lb, const struct host_set *hosts, const struct lb_tried *tried,
                  struct rng *rng)
 {
     uint32_t host = lb_pick_other(lb, hosts, tried, rng);

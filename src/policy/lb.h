@@ -47,11 +47,11 @@ void lb_init(struct lb *lb, enum lb_kind kind, uint32_t *room);
  * Index of the host to use; a healthy one, not in |tried| (may be NULL) while there is such a one,
  * else any healthy one. LB_NO_HOST: none is healthy. Ejection shows at the very next pick.
  */
-uint32_t lb_pick(struct lb *lb, struct host_set *hosts, const struct lb_tried *tried,
+uint32_t lb_pick(struct lb *lb, const struct host_set *hosts, const struct lb_tried *tried,
                  struct rng *rng);
 
 /* The same, but LB_NO_HOST rather than a host already tried. */
-uint32_t lb_pick_other(struct lb *lb, struct host_set *hosts, const struct lb_tried *tried,
+uint32_t lb_pick_other(struct lb *lb, const struct host_set *hosts, const struct lb_tried *tried,
                        struct rng *rng);
 
 #endif

@@ -10,7 +10,7 @@
 
 static uint32_t load_of(const struct lb_choice *from, uint32_t host)
 {
-    return atomic_load_explicit(&from->hosts->at[host].in_flight, memory_order_relaxed);
+    return atomic_load_explicit(&from->hosts->at[host]->in_flight, memory_order_relaxed);
 }
 
 /* One of the others, each as likely: where |host| itself is drawn, the last takes its place. */

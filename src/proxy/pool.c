@@ -13,28 +13,59 @@
 
 /* --- life --- */
 
+/* Pools stay where they are, whatever is added: connections and requests point to theirs. */
+struct pool_block {
+    struct list link;
+    struct pool at[];
+};
+
+static void make_pool(struct cluster_pools *c, struct pool *p, uint32_t host)
+{
+    *p = (struct pool){.cluster = c, .host = host};
+    list_init(&p->idle);
+    list_init(&p->waiting);
+    c->pools[host] = p;
+}
+
+/* Pools for |count| hosts in all. */
+static bool grow(struct cluster_pools *c, uint32_t count)
+{
+    uint32_t more = count - c->pool_count;
+    struct pool **pools = memory_take_array(count, sizeof(*pools));
+    struct pool_block *block = memory_take(sizeof(*block) + more * sizeof(struct pool));
+
+    if (pools == NULL || block == NULL) {
+        memory_give(pools);
+        memory_give(block);
+        return false;
+    }
+    for (uint32_t i = 0; i < c->pool_count; i++)
+        pools[i] = c->pools[i];
+    memory_give(c->pools);
+    c->pools = pools;
+    list_push_back(&c->blocks, &block->link);
+    for (uint32_t i = 0; i < more; i++)
+        make_pool(c, &block->at[i], c->pool_count + i);
+    c->pool_count = count;
+    return true;
+}
+
 bool pools_init(struct cluster_pools *c, struct worker *w, const struct cluster *config)
 {
-    uint32_t hosts = config->endpoint_count;
-
     *c = (struct cluster_pools){.worker = w};
     list_init(&c->queue);
-    if (!cluster_rt_init(&c->rt, config, w->setup.index, &w->rng))
-        return false;
-    c->pools = memory_take_array(hosts == 0 ? 1 : hosts, sizeof(*c->pools));
-    if (c->pools == NULL)
-        return false;
-    for (uint32_t i = 0; i < hosts; i++) {
-        c->pools[i] = (struct pool){.cluster = c, .host = i};
-        list_init(&c->pools[i].idle);
-        list_init(&c->pools[i].waiting);
-    }
-    return true;
+    list_init(&c->blocks);
+    return cluster_rt_init(&c->rt, config, w->setup.index, &w->rng) &&
+           (config->hosts.count == 0 || grow(c, config->hosts.count));
 }
 
 void pools_release(struct cluster_pools *c)
 {
+    struct list *block;
+
     cluster_rt_release(&c->rt);
+    while ((block = list_pop_front(&c->blocks)) != NULL)
+        memory_give(CONTAINER_OF(block, struct pool_block, link));
     memory_give(c->pools);
     c->pools = NULL;
 }
@@ -53,9 +84,9 @@ static struct upstream *take_idle(struct pool *p)
 
 static struct upstream *take_idle_anywhere(struct cluster_pools *c)
 {
-    for (uint32_t i = 0; c->idle_count > 0 && i < c->rt.config->endpoint_count; i++)
-        if (cluster_rt_healthy(&c->rt, i) && !list_empty(&c->pools[i].idle))
-            return take_idle(&c->pools[i]);
+    for (uint32_t i = 0; c->idle_count > 0 && i < c->pool_count; i++)
+        if (!list_empty(&c->pools[i]->idle) && cluster_rt_healthy(&c->rt, i))
+            return take_idle(c->pools[i]);
     return NULL;
 }
 
@@ -75,9 +106,9 @@ static void look_through(struct cluster_pools *c)
     if (epoch == c->epoch)
         return;
     c->epoch = epoch;
-    for (uint32_t i = 0; i < c->rt.config->endpoint_count; i++)
-        if (!cluster_rt_healthy(&c->rt, i))
-            close_idle(&c->pools[i]);
+    for (uint32_t i = 0; c->idle_count > 0 && i < c->pool_count; i++)
+        if (!list_empty(&c->pools[i]->idle) && !cluster_rt_healthy(&c->rt, i))
+            close_idle(c->pools[i]);
 }
 
 /* --- slots, shared with the other workers --- */
@@ -189,7 +220,7 @@ static void serve_slot(struct cluster_pools *c)
     while (!list_empty(&c->queue)) {
         struct stream *s = CONTAINER_OF(c->queue.next, struct stream, waiting);
         uint32_t host = cluster_rt_pick(&c->rt);
-        struct pool *p = host == NO_HOST ? s->pool : &c->pools[host];
+        struct pool *p = host == NO_HOST ? s->pool : c->pools[host];
         enum opened opened = open_one(p);
 
         if (opened == NO_SLOT)
@@ -232,7 +263,7 @@ static void open_for(struct pool *p, struct stream *s)
 
 void pool_get(struct cluster_pools *c, uint32_t host, struct stream *s, enum pool_wish wish)
 {
-    struct pool *p = &c->pools[host];
+    struct pool *p = c->pools[host];
     struct upstream *up;
 
     look_through(c);

@@ -58,7 +58,7 @@ static void count_upstream(struct stream *s)
 
 static struct bytes endpoint_text(const struct exchange *x, uint32_t host)
 {
-    return x->cluster->config->endpoints[host].text;
+    return cluster_rt_host(x->cluster, host)->text;
 }
 
 static void fill_attempts(struct request_record *r, const struct exchange *x)

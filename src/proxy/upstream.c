@@ -143,8 +143,8 @@ enum attempt_fault upstream_connect(struct pool *pool)
 
     if (up == NULL)
         return FAULT_LOCAL;
-    if (poller_connect(w->setup.poller, &c->endpoints[pool->host].address, &options, &link) !=
-        IO_OK) {
+    if (poller_connect(w->setup.poller, &cluster_rt_host(&pool->cluster->rt, pool->host)->address,
+                       &options, &link) != IO_OK) {
         slab_give(&w->upstreams, up);
         return FAULT_LOCAL;
     }

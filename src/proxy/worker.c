@@ -23,8 +23,12 @@ static void bury_streams(struct worker *w)
 {
     struct list *dead;
 
-    while ((dead = list_pop_front(&w->dead_streams)) != NULL)
-        slab_give(&w->streams, CONTAINER_OF(dead, struct stream, waiting));
+    while ((dead = list_pop_front(&w->dead_streams)) != NULL) {
+        struct stream *s = CONTAINER_OF(dead, struct stream, waiting);
+
+        exchange_release(&s->x);
+        slab_give(&w->streams, s);
+    }
 }
 
 static void bury(struct worker *w)

@@ -28,7 +28,9 @@ struct pool {
 struct cluster_pools {
     struct worker *worker;
     struct cluster_rt rt;
-    struct pool *pools; /* [host] */
+    struct pool **pools; /* [host] */
+    uint32_t pool_count;
+    struct list blocks; /* the pools' memory */
     struct list queue;  /* struct stream: no connection slot was free */
     uint32_t idle_count;
     uint32_t epoch; /* of the hosts' health, when idle connections were last looked through */

@@ -72,13 +72,13 @@ static void check_blame(struct laws *l, uint32_t host)
 static void look_at_hosts(struct laws *l)
 {
     const struct host_set *hosts = &rig_state(l->rig)->hosts;
-    uint32_t epoch = atomic_load_explicit(&hosts->epoch, memory_order_relaxed);
+    uint32_t epoch = atomic_load_explicit(hosts->epoch, memory_order_relaxed);
 
     if (epoch == l->epoch)
         return;
     l->epoch = epoch;
     for (uint32_t i = 0; i < hosts->count; i++) {
-        bool out = host_health(&hosts->at[i]) != HOST_HEALTHY;
+        bool out = host_health(hosts->at[i]) != HOST_HEALTHY;
 
         if (out == l->ejected[i])
             continue;
@@ -228,6 +228,15 @@ static void expect_zero(struct laws *l, const char *what, uint64_t value)
         broken(l, "law 8", what, value);
 }
 
+static void expect_host_idle(struct laws *l, struct host *h)
+{
+    const struct host_state *state = host_state_of(h);
+
+    expect_zero(l, "attempts still counted on a host", atomic_load(&h->in_flight));
+    for (uint32_t w = 0; w < state->workers; w++)
+        expect_zero(l, "attempts still remembered", cell_read(&state->cells[w].held));
+}
+
 static void check_gauges(struct laws *l)
 {
     const struct rig *r = l->rig;
@@ -242,7 +251,7 @@ static void check_gauges(struct laws *l)
                 rig_cluster_sum(r, CLUSTER_upstream_rq_pending_active));
     expect_zero(l, "downstream_rq_active", rig_http_sum(r, HTTP_downstream_rq_active));
     for (uint32_t i = 0; i < s->hosts.count; i++)
-        expect_zero(l, "attempts still counted on a host", atomic_load(&s->hosts.at[i].in_flight));
+        expect_host_idle(l, s->hosts.at[i]);
     if (limit_used(&s->connections) != r->process.outgoing)
         broken(l, "law 8", "connections counted and connections open differ; open",
                r->process.outgoing);

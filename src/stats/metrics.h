@@ -181,6 +181,7 @@ struct cluster_cells {
 
 struct endpoint_cells {
     _Alignas(64) _Atomic uint64_t at[ENDPOINT_METRIC_COUNT];
+    _Atomic uint64_t held; /* attempts on it that requests still remember, ended ones too */
 };
 
 struct http_cells {
@@ -190,6 +191,7 @@ struct http_cells {
 
 struct worker_cells {
     _Alignas(64) _Atomic uint64_t at[WORKER_METRIC_COUNT];
+    _Atomic uint64_t version; /* of the snapshot the worker has adopted */
 };
 
 /* By the owner of the cell only; so a load and a store do, and readers see no torn value. */

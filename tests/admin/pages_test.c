@@ -9,10 +9,10 @@ static void eject(uint32_t host)
 {
     struct cluster_state *c = world.snapshot->clusters[0].state;
 
-    c->hosts.at[host].ejections = 3;
-    c->hosts.at[host].last_trigger = OUTLIER_CONSECUTIVE_GATEWAY;
-    c->hosts.at[host].ejected_at = START_AT - 1500 * NS_PER_MS;
-    c->hosts.at[host].eject_until = START_AT + 28500 * NS_PER_MS;
+    c->hosts.at[host]->ejections = 3;
+    c->hosts.at[host]->last_trigger = OUTLIER_CONSECUTIVE_GATEWAY;
+    c->hosts.at[host]->ejected_at = START_AT - 1500 * NS_PER_MS;
+    c->hosts.at[host]->eject_until = START_AT + 28500 * NS_PER_MS;
     host_set_health(&c->hosts, host, HOST_EJECTED);
 }
 
@@ -55,9 +55,9 @@ static void clusters_are_told_line_by_line(void **state)
     struct cluster_state *c = world.snapshot->clusters[0].state;
     (void)state;
 
-    cell_add(&c->endpoint_cells[0][0].at[ENDPOINT_cx_total], 2);
-    cell_add(&c->endpoint_cells[1][0].at[ENDPOINT_cx_total], 3);
-    cell_add(&c->endpoint_cells[1][0].at[ENDPOINT_cx_active], 2);
+    cell_add(&host_state_of(c->hosts.at[0])->cells[0].at[ENDPOINT_cx_total], 2);
+    cell_add(&host_state_of(c->hosts.at[0])->cells[1].at[ENDPOINT_cx_total], 3);
+    cell_add(&host_state_of(c->hosts.at[0])->cells[1].at[ENDPOINT_cx_active], 2);
     eject(1);
     assert_string_equal(body_of(get("/clusters?filter=%5Eshop")), want);
     assert_no(body_of(get("/clusters?filter=%5Eb$")), "outlier::"); /* it has no detector */
@@ -92,8 +92,8 @@ static void clusters_are_told_as_json(void **state)
     (void)state;
 
     eject(1);
-    cell_add(&c->endpoint_cells[0][1].at[ENDPOINT_cx_total], 2);
-    cell_add(&c->endpoint_cells[0][1].at[ENDPOINT_rq_active], 1);
+    cell_add(&host_state_of(c->hosts.at[1])->cells[0].at[ENDPOINT_cx_total], 2);
+    cell_add(&host_state_of(c->hosts.at[1])->cells[0].at[ENDPOINT_rq_active], 1);
     page = json_loads(body_of(get("/clusters?format=json")), JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(page);
     cluster = first_with(json_object_get(page, "cluster_statuses"), "name", "shop:web");
@@ -184,12 +184,15 @@ static void make_many_hosts(void)
     struct cluster *c = (struct cluster *)(uintptr_t)&world.snapshot->clusters[1];
     struct endpoint *all = arena_take(&world.snapshot->arena, MANY * sizeof(*all));
 
-    for (unsigned i = 0; i < MANY; i++)
+    for (unsigned i = 0; i < MANY; i++) {
         all[i] = c->endpoints[0];
+        all[i].slot = i;
+    }
     cluster_state_drop(c->state);
     c->endpoints = all;
     c->endpoint_count = MANY;
     c->state = cluster_state_create(MANY, WORKERS);
+    c->hosts = c->state->hosts;
 }
 
 static size_t lines_in(const char *text)

@@ -28,7 +28,9 @@ static void count(void)
     cell_add(&http->at[HTTP_no_route], 1);
     cell_add(&world.process->worker_cells[1].at[WORKER_records_dropped], 11);
     cell_add(&world.snapshot->clusters[0].state->outlier[OUTLIER_STAT_ejections_active], 1);
-    cell_add(&world.snapshot->clusters[0].state->endpoint_cells[1][1].at[ENDPOINT_rq_error], 21);
+    cell_add(
+        &host_state_of(world.snapshot->clusters[0].hosts.at[1])->cells[1].at[ENDPOINT_rq_error],
+        21);
 }
 
 static void text_names_are_envoys(void **state)

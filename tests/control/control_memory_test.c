@@ -115,7 +115,7 @@ static bool ejects(struct outlier_watch *w, struct snapshot *s, uint32_t cluster
                               .object = s->clusters[cluster].state};
 
     outlier_watch_tell(w, &m, NS_PER_S);
-    return host_health(&s->clusters[cluster].state->hosts.at[host]) == HOST_EJECTED;
+    return host_health(s->clusters[cluster].state->hosts.at[host]) == HOST_EJECTED;
 }
 
 static void a_snapshot_that_finds_no_memory_leaves_the_old_one_watched(void **state)

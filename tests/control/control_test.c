@@ -182,7 +182,7 @@ static void from_worker(struct world *w, enum message_kind kind, uint32_t index)
 
 static bool out(const struct world *w, uint32_t index)
 {
-    return host_health(&w->snapshot->clusters[0].state->hosts.at[index]) == HOST_EJECTED;
+    return host_health(w->snapshot->clusters[0].state->hosts.at[index]) == HOST_EJECTED;
 }
 
 static void a_turn_waits_until_the_next_timer_and_reads_the_clock_once(void **state)

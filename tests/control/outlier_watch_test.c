@@ -146,7 +146,7 @@ static uint64_t stat(const struct world *w, uint32_t cluster, enum outlier_metri
 
 static struct host *host(struct world *w, uint32_t cluster, uint32_t index)
 {
-    return &w->states[cluster]->hosts.at[index];
+    return w->states[cluster]->hosts.at[index];
 }
 
 static bool out(struct world *w, uint32_t cluster, uint32_t index)
@@ -167,11 +167,11 @@ static void a_trigger_becomes_an_ejection_seen_counted_and_logged(void **state)
     (void)state;
 
     start(&w, 1, &ordinary);
-    epoch = w.states[0]->hosts.epoch;
+    epoch = w.states[0]->epoch;
     host(&w, 0, 1)->runs.run_5xx = 5;
     tell(&w, 0, 1, ANY_5XX);
     assert_true(out(&w, 0, 1));
-    assert_int_not_equal(w.states[0]->hosts.epoch, epoch);
+    assert_int_not_equal(w.states[0]->epoch, epoch);
     assert_int_equal(host(&w, 0, 1)->runs.run_5xx, 0);
     assert_int_equal(host(&w, 0, 1)->ejections, 1);
     assert_int_equal(host(&w, 0, 1)->last_trigger, OUTLIER_CONSECUTIVE_5XX);

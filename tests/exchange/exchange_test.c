@@ -44,6 +44,7 @@ static void open_fixture(struct fixture *f, uint64_t seed)
     f->route = (struct route){
         .timeout = 15 * SEC, .per_try_timeout = MONO_NEVER, .idle_timeout = 300 * SEC};
     f->process = process_state_create(1, 1000, 1u << 30, 0);
+    f->cluster.hosts = f->cluster.state->hosts;
     rng_init(&f->rng, seed);
     f->now = SEC;
     assert_true(cluster_rt_init(&f->rt, &f->cluster, 0, &f->rng));
@@ -105,7 +106,7 @@ static uint32_t charged(const struct fixture *f)
     uint32_t sum = 0;
 
     for (uint32_t i = 0; i < HOSTS; i++)
-        sum += f->cluster.state->hosts.at[i].runs.run_local;
+        sum += f->cluster.state->hosts.at[i]->runs.run_local;
     return sum;
 }
 
@@ -121,9 +122,10 @@ static void check_clean(const struct fixture *f)
     assert_int_equal(metric(f, CLUSTER_upstream_rq_active), 0);
     assert_int_equal(metric(f, CLUSTER_upstream_rq_pending_active), 0);
     for (uint32_t i = 0; i < HOSTS; i++) {
-        assert_int_equal(s->hosts.at[i].in_flight, 0);
-        assert_int_equal(endpoint_state_sum(s, i, ENDPOINT_rq_active), 0);
-        assert_int_equal(endpoint_state_sum(s, i, ENDPOINT_rq_pending_active), 0);
+        assert_int_equal(s->hosts.at[i]->in_flight, 0);
+        assert_int_equal(host_state_sum(host_state_of(s->hosts.at[i]), ENDPOINT_rq_active), 0);
+        assert_int_equal(host_state_sum(host_state_of(s->hosts.at[i]), ENDPOINT_rq_pending_active),
+                         0);
     }
 }
 
@@ -150,7 +152,8 @@ static void an_answer_goes_through(void **state)
     assert_true(did(&f, ACTION_FORWARD));
     SAY(&f, EVENT_UPSTREAM_COMPLETE);
     assert_true(did(&f, ACTION_RELEASE));
-    assert_int_equal(endpoint_state_sum(f.cluster.state, f.x.attempts[0].host, ENDPOINT_rq_success),
+    assert_int_equal(host_state_sum(host_state_of(f.cluster.hosts.at[f.x.attempts[0].host]),
+                                    ENDPOINT_rq_success),
                      1);
     check_end(&f, REASON_VIA_UPSTREAM, 200, FLAG_NONE);
 }
@@ -281,8 +284,8 @@ static void our_own_want_of_descriptors_blames_nobody_and_moves_nowhere(void **s
     SAY(&f, EVENT_CONNECT_FAILED, .fault = FAULT_LOCAL);
     assert_false(did(&f, ACTION_ATTEMPT));
     for (uint32_t i = 0; i < HOSTS; i++) {
-        assert_int_equal(f.cluster.state->hosts.at[i].runs.run_local, 0);
-        assert_int_equal(f.cluster.state->hosts.at[i].runs.refused, 0);
+        assert_int_equal(f.cluster.state->hosts.at[i]->runs.run_local, 0);
+        assert_int_equal(f.cluster.state->hosts.at[i]->runs.refused, 0);
     }
     check_end(&f, REASON_CONNECT_LOCAL, 503, FLAG_UF);
 }
@@ -563,7 +566,7 @@ static void a_client_that_leaves_is_no_failure_of_the_host(void **state)
     SAY(&f, EVENT_CLIENT_GONE);
     assert_true(did(&f, ACTION_ABANDON));
     assert_int_equal(charged(&f), 0);
-    assert_int_equal(f.cluster.state->hosts.at[f.x.attempts[0].host].runs.without_success, 0);
+    assert_int_equal(f.cluster.state->hosts.at[f.x.attempts[0].host]->runs.without_success, 0);
     check_end(&f, REASON_CLIENT_GONE, 0, FLAG_DC);
 }
 

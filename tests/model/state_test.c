@@ -75,8 +75,8 @@ static void a_new_cluster_state_is_healthy_and_empty(void **state)
     assert_int_equal(limit_used(&s->pending), 0);
     assert_int_equal(limit_used(&s->requests), 0);
     for (uint32_t h = 0; h < 3; h++) {
-        assert_int_equal(host_health(&s->hosts.at[h]), HOST_HEALTHY);
-        assert_int_equal(s->hosts.at[h].in_flight, 0);
+        assert_int_equal(host_health(s->hosts.at[h]), HOST_HEALTHY);
+        assert_int_equal(s->hosts.at[h]->in_flight, 0);
     }
     for (unsigned m = 0; m < CLUSTER_METRIC_COUNT; m++)
         assert_int_equal(cluster_state_sum(s, (enum cluster_metric)m), 0);
@@ -90,14 +90,18 @@ static void what_workers_write_shares_no_cache_line(void **state)
 
     assert_int_equal((uintptr_t)s % 64, 0);
     for (uint32_t h = 0; h < 3; h++)
-        assert_int_equal((uintptr_t)&s->hosts.at[h] % 64, 0);
+        assert_int_equal((uintptr_t)s->hosts.at[h] % 64, 0);
     for (uint32_t w = 0; w < 3; w++) {
         assert_int_equal((uintptr_t)s->cells[w] % 64, 0);
-        assert_int_equal((uintptr_t)s->endpoint_cells[w] % 64, 0);
         memset((void *)s->cells[w], 1, sizeof(*s->cells[w]));
-        memset((void *)s->endpoint_cells[w], 1, 3 * sizeof(*s->endpoint_cells[w]));
+        for (uint32_t h = 0; h < 3; h++) {
+            struct endpoint_cells *own = &host_state_of(s->hosts.at[h])->cells[w];
+
+            assert_int_equal((uintptr_t)own % 64, 0);
+            memset((void *)own, 1, sizeof(*own));
+        }
     }
-    assert_int_equal(s->hosts.at[2].ejections, 0);
+    assert_int_equal(s->hosts.at[2]->ejections, 0);
     cluster_state_drop(s);
 }
 
@@ -108,15 +112,15 @@ static void sums_are_over_all_workers(void **state)
 
     for (uint32_t w = 0; w < 3; w++) {
         cell_add(&s->cells[w]->at[CLUSTER_upstream_rq_total], 1u << w);
-        cell_add(&s->endpoint_cells[w][1].at[ENDPOINT_rq_total], 10u << w);
+        cell_add(&host_state_of(s->hosts.at[1])->cells[w].at[ENDPOINT_rq_total], 10u << w);
     }
     cell_sub(&s->cells[0]->at[CLUSTER_upstream_rq_active], 1); /* opened there, closed here */
     cell_add(&s->cells[2]->at[CLUSTER_upstream_rq_active], 3);
     assert_int_equal(cluster_state_sum(s, CLUSTER_upstream_rq_total), 7);
     assert_int_equal(cluster_state_sum(s, CLUSTER_upstream_rq_active), 2);
     assert_int_equal(cluster_state_sum(s, CLUSTER_upstream_cx_total), 0);
-    assert_int_equal(endpoint_state_sum(s, 1, ENDPOINT_rq_total), 70);
-    assert_int_equal(endpoint_state_sum(s, 0, ENDPOINT_rq_total), 0);
+    assert_int_equal(host_state_sum(host_state_of(s->hosts.at[1]), ENDPOINT_rq_total), 70);
+    assert_int_equal(host_state_sum(host_state_of(s->hosts.at[0]), ENDPOINT_rq_total), 0);
     cluster_state_drop(s);
 }
 
@@ -147,6 +151,59 @@ static void references_are_counted_between_threads(void **state)
     assert_int_equal(s->refs, 1);
     cluster_state_drop(s);
     cluster_state_drop(NULL);
+}
+
+static struct address port(uint16_t number)
+{
+    return (struct address){.kind = ADDRESS_IPV4, .port = number, .ip = {127, 0, 0, 1}};
+}
+
+static void a_host_keeps_what_it_was_told_and_its_slot(void **state)
+{
+    struct cluster_state *s = cluster_state_create(0, 2);
+    char path[] = "/run/x", name[] = "unix:/run/x";
+    struct address unix_one = {.kind = ADDRESS_UNIX, .path = path};
+    struct address at = port(80);
+    (void)state;
+
+    assert_int_equal(cluster_state_add(s, &at, BYTES("one")), 0);
+    assert_int_equal(cluster_state_add(s, &unix_one, bytes_of(name)), 1);
+    memset(path, 'z', sizeof(path) - 1);
+    memset(name, 'z', sizeof(name) - 1);
+    for (uint32_t i = 2; i < 100; i++)
+        assert_int_equal(cluster_state_add(s, &at, BYTES("")), i);
+    assert_true(bytes_equal(host_state_of(s->hosts.at[0])->text, BYTES("one")));
+    assert_true(address_equal(&host_state_of(s->hosts.at[0])->address, &at));
+    assert_string_equal(host_state_of(s->hosts.at[1])->address.path, "/run/x");
+    assert_true(bytes_equal(host_state_of(s->hosts.at[1])->text, BYTES("unix:/run/x")));
+    cluster_state_drop(s);
+}
+
+static void an_empty_slot_is_used_again_and_a_view_stays_as_it_was(void **state)
+{
+    struct cluster_state *s = cluster_state_create(5, 1);
+    struct address at = port(80);
+    struct host *first = s->hosts.at[0];
+    struct host_set view;
+    struct arena arena;
+    (void)state;
+
+    arena_init(&arena, 64, SIZE_MAX);
+    assert_true(cluster_state_view(s, &arena, &view));
+    cluster_state_vacate(s, 3);
+    cluster_state_vacate(s, 1);
+    cluster_state_vacate(s, 1);
+    assert_null(s->hosts.at[1]);
+    assert_int_equal(cluster_state_add(s, &at, BYTES("new")), 1);
+    assert_int_equal(cluster_state_add(s, &at, BYTES("new")), 3);
+    assert_int_equal(cluster_state_add(s, &at, BYTES("new")), 5);
+    assert_int_equal(view.count, 5);
+    assert_ptr_equal(view.at[0], first);
+    assert_int_equal(host_health(s->hosts.at[1]), HOST_HEALTHY);
+    host_set_health(&view, 0, HOST_EJECTED);
+    assert_int_equal(*s->hosts.epoch, 1);
+    arena_release(&arena);
+    cluster_state_drop(s);
 }
 
 static void the_process_is_bounded_by_what_it_has(void **state)
@@ -195,6 +252,8 @@ int main(void)
         cmocka_unit_test(what_workers_write_shares_no_cache_line),
         cmocka_unit_test(sums_are_over_all_workers),
         cmocka_unit_test(references_are_counted_between_threads),
+        cmocka_unit_test(a_host_keeps_what_it_was_told_and_its_slot),
+        cmocka_unit_test(an_empty_slot_is_used_again_and_a_view_stays_as_it_was),
         cmocka_unit_test(the_process_is_bounded_by_what_it_has),
     };
 

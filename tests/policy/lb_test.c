@@ -16,6 +16,9 @@
 /* A cluster with one worker's balancer. */
 struct world {
     struct host_set set;
+    struct host *hosts;
+    struct host *slots[HOSTS_MAX];
+    _Atomic uint32_t epoch;
     struct lb lb;
     struct rng rng;
     uint32_t room[HOSTS_MAX];
@@ -27,10 +30,12 @@ static struct world *start(uint32_t hosts, enum lb_kind kind)
     struct world *w = calloc(1, sizeof(*w));
 
     assert_non_null(w);
-    w->set.at = hosts == 0 ? NULL : aligned_alloc(64, hosts * sizeof(struct host));
-    w->set.count = hosts;
-    for (uint32_t i = 0; i < hosts; i++)
-        w->set.at[i] = (struct host){.health = HOST_HEALTHY};
+    w->hosts = hosts == 0 ? NULL : aligned_alloc(64, hosts * sizeof(struct host));
+    w->set = (struct host_set){.at = w->slots, .count = hosts, .epoch = &w->epoch};
+    for (uint32_t i = 0; i < hosts; i++) {
+        w->hosts[i] = (struct host){.health = HOST_HEALTHY};
+        w->slots[i] = &w->hosts[i];
+    }
     rng_init(&w->rng, 7);
     lb_init(&w->lb, kind, w->room);
     return w;
@@ -38,7 +43,7 @@ static struct world *start(uint32_t hosts, enum lb_kind kind)
 
 static void stop(struct world *w)
 {
-    free(w->set.at);
+    free(w->hosts);
     free(w);
 }
 
@@ -61,7 +66,7 @@ static void spread(const struct world *w, uint32_t *least, uint32_t *most)
     *least = UINT32_MAX;
     *most = 0;
     for (uint32_t i = 0; i < w->set.count; i++) {
-        if (host_health(&w->set.at[i]) != HOST_HEALTHY)
+        if (host_health(w->set.at[i]) != HOST_HEALTHY)
             continue;
         *least = w->picked[i] < *least ? w->picked[i] : *least;
         *most = w->picked[i] > *most ? w->picked[i] : *most;
@@ -231,11 +236,11 @@ static void p2c_of_two_takes_the_less_loaded(void **state)
     struct world *w = start(2, LB_P2C);
     (void)state;
 
-    w->set.at[0].in_flight = 3;
-    w->set.at[1].in_flight = 2;
+    w->set.at[0]->in_flight = 3;
+    w->set.at[1]->in_flight = 2;
     count_picks(w, 100);
     assert_int_equal(w->picked[1], 100);
-    w->set.at[1].in_flight = 4;
+    w->set.at[1]->in_flight = 4;
     count_picks(w, 100);
     assert_int_equal(w->picked[0], 100);
     stop(w);
@@ -263,7 +268,7 @@ static void p2c_draws_each_of_the_others_alike(void **state)
         struct world *w = start(5, LB_P2C);
 
         for (uint32_t i = 0; i < 5; i++)
-            w->set.at[i].in_flight = i != idle;
+            w->set.at[i]->in_flight = i != idle;
         count_picks(w, 50000);
         assert_in_range(w->picked[idle], 20000 - 400, 20000 + 400); /* 1/5 + 4/5 x 1/4 */
         for (uint32_t i = 0; i < 5; i++)
@@ -280,7 +285,7 @@ static void p2c_never_takes_the_most_loaded_of_many(void **state)
     (void)state;
 
     for (uint32_t i = 0; i < 10; i++)
-        w->set.at[i].in_flight = i;
+        w->set.at[i]->in_flight = i;
     count_picks(w, 45000);
     for (uint32_t i = 0; i < 10; i++) /* host i beats the 9 - i above it in 45 pairs */
         assert_in_range(w->picked[i], (9 - i) * 1000 - (i < 9 ? 200 : 0), (9 - i) * 1000 + 300);
@@ -295,9 +300,9 @@ static void p2c_keeps_the_load_even(void **state)
     (void)state;
 
     for (uint32_t i = 0; i < 2000; i++)
-        w->set.at[pick(w)].in_flight++;
+        w->set.at[pick(w)]->in_flight++;
     for (uint32_t i = 0; i < 20; i++)
-        most = w->set.at[i].in_flight > most ? w->set.at[i].in_flight : most;
+        most = w->set.at[i]->in_flight > most ? w->set.at[i]->in_flight : most;
     assert_true(most <= 104); /* random choice gives about 120 */
     stop(w);
 }
@@ -402,18 +407,18 @@ static void a_steady_pick_does_not_scan_the_hosts(void **state)
 
         assert_true(pick(w) < 1000);
         for (uint32_t i = 1; i < 1000; i++)
-            atomic_store(&w->set.at[i].health, (uint32_t)HOST_EJECTED);
+            atomic_store(&w->set.at[i]->health, (uint32_t)HOST_EJECTED);
         count_picks(w, 1000);
         assert_true(w->picked[0] < 20);
         host_set_health(&w->set, 1, HOST_HEALTHY);
         count_picks(w, 1000);
         assert_int_equal(w->picked[0] + w->picked[1], 1000);
         for (uint32_t i = 0; i < 2; i++)
-            atomic_store(&w->set.at[i].health, (uint32_t)HOST_EJECTED);
+            atomic_store(&w->set.at[i]->health, (uint32_t)HOST_EJECTED);
         assert_int_not_equal(pick(w), LB_NO_HOST);
         host_set_health(&w->set, 2, HOST_EJECTED); /* nobody is left: that too is made only once */
         assert_int_equal(pick(w), LB_NO_HOST);
-        atomic_store(&w->set.at[2].health, (uint32_t)HOST_HEALTHY);
+        atomic_store(&w->set.at[2]->health, (uint32_t)HOST_HEALTHY);
         assert_int_equal(pick(w), LB_NO_HOST);
         stop(w);
     }
@@ -441,20 +446,20 @@ static void only_healthy_hosts_are_picked_and_one_is_while_there_is_one(void **s
             for (uint32_t k = 0; k < tried.count; k++)
                 tried.at[k] = rng_below(&random, hosts + 2);
             if (rng_below(&random, 4) == 0) {
-                healthy += host_health(&w->set.at[i]) == HOST_HEALTHY ? UINT32_MAX : 1;
+                healthy += host_health(w->set.at[i]) == HOST_HEALTHY ? UINT32_MAX : 1;
                 host_set_health(&w->set, i,
-                                host_health(&w->set.at[i]) == HOST_HEALTHY ? HOST_EJECTED
-                                                                           : HOST_HEALTHY);
+                                host_health(w->set.at[i]) == HOST_HEALTHY ? HOST_EJECTED
+                                                                          : HOST_HEALTHY);
             }
             host = lb_pick(&w->lb, &w->set, step % 2 == 0 ? &tried : NULL, &w->rng);
             assert_int_equal(host == LB_NO_HOST, healthy == 0);
             if (host != LB_NO_HOST)
-                assert_int_equal(host_health(&w->set.at[host]), HOST_HEALTHY);
+                assert_int_equal(host_health(w->set.at[host]), HOST_HEALTHY);
             host = lb_pick_other(&w->lb, &w->set, &tried, &w->rng);
             for (uint32_t k = 0; k < tried.count; k++)
                 assert_true(host == LB_NO_HOST || tried.at[k] != host);
             if (host != LB_NO_HOST)
-                assert_int_equal(host_health(&w->set.at[host]), HOST_HEALTHY);
+                assert_int_equal(host_health(w->set.at[host]), HOST_HEALTHY);
         }
         stop(w);
     }
@@ -466,6 +471,8 @@ static void only_healthy_hosts_are_picked_and_one_is_while_there_is_one(void **s
 struct crowd {
     struct host_set set;
     struct host hosts[100];
+    struct host *slots[100];
+    _Atomic uint32_t epoch;
     pthread_barrier_t start;
     _Atomic uint32_t gone; /* hosts 0 .. gone - 1 are out */
     _Atomic uint32_t wrong;
@@ -502,10 +509,12 @@ static void an_ejection_shows_at_the_next_pick_of_every_worker(void **state)
 
     for (uint32_t kind = 0; kind < LB_KIND_COUNT; kind++) {
         c.kind = (enum lb_kind)kind;
-        c.set = (struct host_set){.at = c.hosts, .count = 100};
+        c.set = (struct host_set){.at = c.slots, .count = 100, .epoch = &c.epoch};
         atomic_store(&c.gone, 0);
-        for (uint32_t i = 0; i < 100; i++)
+        for (uint32_t i = 0; i < 100; i++) {
             c.hosts[i] = (struct host){.health = HOST_HEALTHY};
+            c.slots[i] = &c.hosts[i];
+        }
         pthread_barrier_init(&c.start, NULL, THREADS + 1);
         for (uint32_t i = 0; i < THREADS; i++)
             assert_int_equal(pthread_create(&threads[i], NULL, pick_all_the_time, &c), 0);

@@ -88,7 +88,7 @@ static void nothing_is_left_active(void)
     assert_int_equal(rig_http_sum(&rig, HTTP_downstream_rq_total),
                      rig_http_sum(&rig, HTTP_downstream_rq_completed));
     for (uint32_t i = 0; i < rig.settings.hosts; i++)
-        assert_int_equal(host_health(&rig_state(&rig)->hosts.at[i]), HOST_HEALTHY);
+        assert_int_equal(host_health(rig_state(&rig)->hosts.at[i]), HOST_HEALTHY);
 }
 
 /* Bytes come in pieces; and the network's own buffers are of no size that is wanted here. */

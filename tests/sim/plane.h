@@ -122,7 +122,7 @@ static inline uint64_t plane_count(const struct plane *p, enum cluster_metric m)
 
 static inline bool plane_out(const struct plane *p, uint32_t host)
 {
-    return host_health(&rig_state(&p->rig)->hosts.at[host]) == HOST_EJECTED;
+    return host_health(rig_state(&p->rig)->hosts.at[host]) == HOST_EJECTED;
 }
 
 /* All requests have had their time: the laws hold to the end, and nothing leaks. */

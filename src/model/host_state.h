@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One host of a cluster: who it is, what all workers know of it, and what each has counted. It
+ * outlives the snapshots that name it.
+ */
+#ifndef MODEL_HOST_STATE_H
+#define MODEL_HOST_STATE_H
+
+#include <stdint.h>
+
+#include "base/address.h"
+#include "base/bytes.h"
+#include "base/list.h"
+#include "policy/host.h"
+#include "stats/metrics.h"
+
+struct host_state {
+    struct host host;       /* what policy sees */
+    struct address address; /* this and |text| never change, and are the host's own */
+    struct bytes text;      /* as shown: "127.0.0.1:9001" */
+    uint64_t absent_since;  /* version of the first snapshot without it; control thread only */
+    uint32_t workers;
+    void *raw;                     /* its memory */
+    struct endpoint_cells cells[]; /* [worker] */
+};
+
+/* Healthy, nothing counted. NULL: no memory. */
+struct host_state *host_state_create(const struct address *address, struct bytes text,
+                                     uint32_t workers);
+void host_state_free(struct host_state *h);
+
+static inline struct host_state *host_state_of(struct host *h)
+{
+    return CONTAINER_OF(h, struct host_state, host);
+}
+
+/* Sum over all workers. */
+uint64_t host_state_sum(const struct host_state *h, enum endpoint_metric m);
+
+#endif
