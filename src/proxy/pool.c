@@ -101,7 +101,7 @@ static void close_idle(struct pool *p)
 /* Hosts went out or came back: what is idle towards an ejected one is closed. */
 static void look_through(struct cluster_pools *c)
 {
-    uint32_t epoch = atomic_load_explicit(&c->rt.state->hosts.epoch, memory_order_acquire);
+    uint32_t epoch = atomic_load_explicit(c->rt.hosts.epoch, memory_order_acquire);
 
     if (epoch == c->epoch)
         return;
