@@ -204,6 +204,8 @@ static void the_file(void **state)
          {.route = "timeout: 2s, match: {path: /a}}\n  - {cluster: a, timeout: 2s, match: "
                    "{pathPrefix: /a}"}},
         {"", {.route = "timeout: 2s, match: {pathPrefix: /a}}\n  - {cluster: a, timeout: 2s"}},
+        {"", {.route = "timeout: 2s, match: {methods: [GET]}}\n  - {cluster: a, timeout: 2s"}},
+        {"", {.route = "timeout: 2s, match: {hosts: [a.test]}}\n  - {cluster: a, timeout: 2s"}},
         {"",
          {.route = "timeout: 2s, match: {methods: [GET]}}\n  - {cluster: a, timeout: 2s, match: "
                    "{methods: [GET, PUT]}"}},
