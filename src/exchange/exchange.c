@@ -232,6 +232,7 @@ static void on_must_wait(struct exchange *x, mono_ns now, struct actions *out)
     assert(x->state == EXCHANGE_PICKED);
     if (!limit_take(&x->cluster->state->pending, x->cluster->config->limits.max_pending)) {
         cluster_rt_count(x->cluster, CLUSTER_upstream_rq_pending_overflow, 1);
+        count_error(x);
         act_simple(out, ACTION_ABANDON);
         attempt_end(x, ATTEMPT_OVERFLOW, FLAG_UO, now);
         fail(x, REASON_OVERFLOW, out);
@@ -253,6 +254,7 @@ static void on_connected(struct exchange *x, const struct exchange_event *e, mon
         learn(x, OUTLIER_CONNECTED, 0, now, out);
     if (!limit_take(&x->cluster->state->requests, x->cluster->config->limits.max_requests)) {
         cluster_rt_count(x->cluster, CLUSTER_upstream_rq_active_overflow, 1);
+        count_error(x);
         act_simple(out, ACTION_RELEASE);
         attempt_end(x, ATTEMPT_OVERFLOW, FLAG_UO, now);
         fail(x, REASON_OVERFLOW, out);
@@ -427,7 +429,7 @@ static bool had_its_share(struct exchange *x, mono_ns now)
 static void time_out_attempt(struct exchange *x, enum reason reason, mono_ns now,
                              struct actions *out)
 {
-    bool timed_out = sent_and_silent(x) && reasons[reason].status == 504;
+    bool timed_out = sent_and_silent(x) && reasons[reason].flag == FLAG_UT;
 
     if (!attempt_open(x))
         return;
@@ -435,11 +437,11 @@ static void time_out_attempt(struct exchange *x, enum reason reason, mono_ns now
         cluster_rt_count(x->cluster, CLUSTER_upstream_rq_cancelled, 1);
     else
         cluster_rt_count(x->cluster, CLUSTER_upstream_rq_tx_reset, 1);
-    act_simple(out, ACTION_ABANDON);
-    if (timed_out) {
+    if (x->state != EXCHANGE_QUEUED && reasons[reason].flag == FLAG_UT)
         endpoint_rt_count(x->cluster, present(x)->host, ENDPOINT_rq_timeout);
+    act_simple(out, ACTION_ABANDON);
+    if (timed_out)
         count_error(x);
-    }
     if (timed_out && had_its_share(x, now))
         learn(x, OUTLIER_TIMED_OUT, 0, now, out);
     attempt_end(x, timed_out ? ATTEMPT_TIMED_OUT : ATTEMPT_CANCELLED, reasons[reason].flag, now);
@@ -465,7 +467,7 @@ static enum reason why_time(const struct exchange *x, mono_ns now)
 
 static void count_timeout(struct exchange *x, enum reason reason)
 {
-    if (!attempt_open(x) || x->state == EXCHANGE_QUEUED)
+    if (!attempt_open(x))
         return;
     if (reason == REASON_TIMEOUT)
         cluster_rt_count(x->cluster, CLUSTER_upstream_rq_timeout, 1);

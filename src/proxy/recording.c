@@ -12,8 +12,9 @@ static unsigned class_of(uint32_t status)
 
 static void count_answer(struct listener_rt *l, uint32_t status)
 {
-    if (status != 0)
-        listener_count(l, (enum http_metric)(HTTP_downstream_rq_1xx + class_of(status)), 1);
+    if (status == 0)
+        return;
+    listener_count(l, (enum http_metric)(HTTP_downstream_rq_1xx + class_of(status)), 1);
     listener_count(l, HTTP_downstream_rq_completed, 1);
 }
 
@@ -41,12 +42,20 @@ static void count_downstream(struct stream *s)
         listener_count(l, HTTP_downstream_rq_response_before_rq_complete, 1);
 }
 
+/* Is the status one that no host and no rule of the cluster led to? */
+static bool said_by_listener(const struct exchange *x)
+{
+    return x->head_at == MONO_NEVER &&
+           (x->reason == REASON_STREAM_IDLE || x->reason == REASON_STREAM_IDLE_REQUEST ||
+            x->reason == REASON_BODY_TIMEOUT);
+}
+
 static void count_upstream(struct stream *s)
 {
     const struct exchange *x = &s->x;
     mono_ns from = exchange_request_complete(x) ? x->complete_at : x->started_at;
 
-    if (x->cluster == NULL || x->status == 0)
+    if (x->cluster == NULL || x->status == 0 || said_by_listener(x))
         return;
     cluster_rt_count(x->cluster, CLUSTER_upstream_rq_completed, 1);
     cluster_rt_count(x->cluster,

@@ -78,7 +78,10 @@ static void connect_failed(struct upstream *up, enum attempt_fault fault)
     cluster_rt_count(rt, CLUSTER_upstream_cx_connect_fail, 1);
     endpoint_rt_count(rt, pool->host, ENDPOINT_cx_connect_fail);
     pool->connecting--;
-    upstream_close(up);
+    if (fault == FAULT_REFUSED)
+        close_by_host(up);
+    else
+        upstream_close(up);
     pool_connect_failed(pool, fault);
 }
 
@@ -202,11 +205,24 @@ static bool clean(struct upstream *up)
     return false;
 }
 
+static void count_broken(struct upstream *up, enum cluster_metric side)
+{
+    cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_destroy_with_active_rq, 1);
+    cluster_rt_count(cluster_of(up), side, 1);
+}
+
 void upstream_release(struct upstream *up)
 {
-    bool good = clean(up) && stream_sent_whole(up->stream);
+    bool sent = stream_sent_whole(up->stream);
+    bool good = clean(up) && sent;
 
     up->stream = NULL;
+    if (up->ended) {
+        close_by_host(up);
+        return;
+    }
+    if (!sent)
+        count_broken(up, CLUSTER_upstream_cx_destroy_local_with_active_rq);
     if (!good) {
         upstream_close(up);
         return;
@@ -222,12 +238,6 @@ static void reset(struct upstream *up)
     cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_destroy_local, 1);
     link_abort(up->link);
     end(up);
-}
-
-static void count_broken(struct upstream *up, enum cluster_metric side)
-{
-    cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_destroy_with_active_rq, 1);
-    cluster_rt_count(cluster_of(up), side, 1);
 }
 
 void upstream_abandon(struct upstream *up)
@@ -288,8 +298,7 @@ static bool take_final(struct upstream *up, struct message_head *head, struct ga
     }
     up->head_done = true;
     up->reusable = forwarding_answer_reusable(head);
-    if (!head->keep_alive)
-        cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_close_notify, 1);
+    up->close_notified = !head->keep_alive;
     http1_body_init(&s->response.body, head, answer_limits.head_bytes);
     stream_event(s, &e);
     if (s->up != up)
@@ -326,6 +335,8 @@ static bool take_head(struct upstream *up, struct bytes *in, struct gather *g)
 
 static void complete(struct upstream *up)
 {
+    if (up->close_notified && !up->ended)
+        cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_close_notify, 1);
     stream_event(up->stream, &(struct exchange_event){.kind = EVENT_UPSTREAM_COMPLETE});
 }
 
@@ -346,8 +357,10 @@ static void take_body(struct upstream *up, struct bytes *in, struct gather *g)
     gather_flush(g);
     if (result == RELAY_BAD)
         broken(up, FAULT_PROTOCOL);
-    if (result == RELAY_DONE && in->len > 0)
+    if (result == RELAY_DONE && in->len > 0) {
         up->reusable = false; /* bytes nobody asked for: the next answer could not be trusted */
+        cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_protocol_error, 1);
+    }
     if (result == RELAY_DONE)
         complete(up);
 }

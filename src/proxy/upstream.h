@@ -31,14 +31,15 @@ struct upstream {
     struct stream *stream; /* BUSY */
     enum upstream_state state;
     bool reading;
-    bool write_failed;  /* no more can be written; what the host said before is still to be read */
-    bool head_done;     /* BUSY: the final answer's head was seen */
-    bool answer_seen;   /* BUSY: a byte of an answer has come */
-    bool reusable;      /* BUSY: the answer lets the connection live on */
-    bool ended;         /* the host's FIN */
-    bool parked;        /* was idle before: the host may have closed it unseen */
-    uint32_t requests;  /* begun on it */
-    struct alarm alarm; /* connect timeout, idle timeout */
+    bool write_failed;   /* no more can be written; what the host said before is still to be read */
+    bool head_done;      /* BUSY: the final answer's head was seen */
+    bool answer_seen;    /* BUSY: a byte of an answer has come */
+    bool reusable;       /* BUSY: the answer lets the connection live on */
+    bool close_notified; /* BUSY: it said connection: close */
+    bool ended;          /* the host's FIN */
+    bool parked;         /* was idle before: the host may have closed it unseen */
+    uint32_t requests;   /* begun on it */
+    struct alarm alarm;  /* connect timeout, idle timeout */
     mono_ns connect_at;
     struct inbuf in;
     struct http1_scan scan;
