@@ -155,6 +155,32 @@ static void collect_endpoint(struct samples *s, const struct cluster *c, uint32_
               atomic_load_explicit(&state->host.ejections, memory_order_relaxed));
 }
 
+/*
+ * Envoy tells requests of its own mesh ("internal") from others by x-envoy-internal, and with its
+ * defaults none is: what is counted is counted once more as external. Like Envoy's, they appear
+ * with the first answer.
+ */
+static void collect_external(struct samples *s, const struct cluster *c)
+{
+    static const enum cluster_metric mirrored[] = {
+        CLUSTER_upstream_rq_completed, CLUSTER_upstream_rq_1xx, CLUSTER_upstream_rq_2xx,
+        CLUSTER_upstream_rq_3xx,       CLUSTER_upstream_rq_4xx, CLUSTER_upstream_rq_5xx};
+    struct scope scope;
+
+    scope_init(&scope, SCOPE_ENVOY, "cluster_external_");
+    scope_name(&scope, BYTES("cluster."));
+    scope_name(&scope, c->stat_name);
+    scope_name(&scope, BYTES(".external."));
+    scope_label(scope.labels, "envoy_cluster_name", c->stat_name);
+    for (size_t i = 0; i < sizeof(mirrored) / sizeof(mirrored[0]); i++) {
+        uint64_t value = cluster_state_sum(c->state, mirrored[i]);
+
+        if (value != 0)
+            scope_add(s, &scope, &cluster_metric_info[mirrored[i]], value);
+    }
+    collect_codes(s, &scope, c->state);
+}
+
 static void collect_cluster(struct samples *s, const struct cluster *c)
 {
     struct scope scope;
@@ -169,6 +195,7 @@ static void collect_cluster(struct samples *s, const struct cluster *c)
         scope_add(s, &scope, &cluster_metric_info[m],
                   cluster_state_sum(c->state, (enum cluster_metric)m));
     collect_codes(s, &scope, c->state);
+    collect_external(s, c);
     collect_lookups(s, &scope, c);
     collect_cluster_histograms(s, &scope, c->state);
     collect_outlier(s, c);

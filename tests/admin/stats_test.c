@@ -41,6 +41,7 @@ static void text_names_are_envoys(void **state)
         "cluster.shop_web.upstream_rq_5xx: 2",
         "cluster.shop_web.upstream_rq_503: 2",
         "cluster.shop_web.upstream_rq_200: 1",
+        "cluster.shop_web.external.upstream_rq_200: 1",
         "cluster.shop_web.connect_failover: 6",
         "cluster.shop_web.membership_total: 2",
         "cluster.shop_web.membership_healthy: 2",
@@ -143,6 +144,9 @@ static void used_only_leaves_out_what_is_zero(void **state)
                               "cluster.shop_web.circuit_breakers.default.remaining_pending: 10\n"
                               "cluster.shop_web.circuit_breakers.default.remaining_rq: 4294967295\n"
                               "cluster.shop_web.connect_failover: 6\n"
+                              "cluster.shop_web.external.upstream_rq_200: 1\n"
+                              "cluster.shop_web.external.upstream_rq_503: 2\n"
+                              "cluster.shop_web.external.upstream_rq_5xx: 2\n"
                               "cluster.shop_web.membership_healthy: 2\n"
                               "cluster.shop_web.membership_total: 2\n"
                               "cluster.shop_web.outlier_detection.ejections_active: 1\n"
@@ -235,6 +239,8 @@ static void prometheus_names_and_labels_are_envoys(void **state)
         "envoy_cluster_upstream_rq_total{envoy_cluster_name=\"shop_web\"} 7",
         "envoy_cluster_upstream_rq_total{envoy_cluster_name=\"b\"} 0",
         "envoy_cluster_upstream_rq{envoy_response_code=\"503\",envoy_cluster_name=\"shop_web\"} 2",
+        "envoy_cluster_external_upstream_rq{envoy_response_code=\"503\",envoy_cluster_name=\"shop_"
+        "web\"} 2",
         "envoy_cluster_upstream_rq_xx{envoy_response_code_class=\"5\",envoy_cluster_name=\"shop_"
         "web\"} 2",
         "# TYPE envoy_cluster_upstream_cx_active gauge",

@@ -71,12 +71,13 @@ def test_counters_say_what_happened():
                  any(k.endswith(".downstream_cx_destroy") and v == "1" for k, v in proxy.stats().items()),
                  "the closed connection")
         stats = proxy.stats()
-        cluster = next(k for k in stats if k.endswith(".upstream_rq_200")).rsplit(".", 1)[0]
+        cluster = next(k for k in stats if k.endswith(".upstream_rq_total")).rsplit(".", 1)[0]
         listener = next(k for k in stats if k.endswith(".downstream_rq_2xx") and k.startswith("http.")).rsplit(".", 1)[0]
         for name, value in {
                 f"{cluster}.upstream_rq_200": 2, f"{cluster}.upstream_rq_503": 1,
                 f"{cluster}.upstream_rq_2xx": 2, f"{cluster}.upstream_rq_5xx": 1,
                 f"{cluster}.upstream_rq_total": 3, f"{cluster}.upstream_rq_completed": 3,
+                f"{cluster}.external.upstream_rq_200": 2, f"{cluster}.external.upstream_rq_5xx": 1,
                 f"{cluster}.upstream_rq_active": 0, f"{cluster}.upstream_cx_total": 1,
                 f"{cluster}.membership_total": 1, f"{cluster}.membership_healthy": 1,
                 f"{listener}.downstream_rq_total": 3, f"{listener}.downstream_rq_2xx": 2,
@@ -104,14 +105,15 @@ def test_the_three_forms_agree():
         prometheus = series(proxy)
         for name, value in text.items():
             _, cluster, metric = name.split(".", 2)
+            prefix, metric = ("external_", metric[9:]) if metric.startswith("external.") else ("", metric)
             found = re.fullmatch(r"upstream_rq_(\d)xx", metric)
             code = re.fullmatch(r"upstream_rq_(\d{3})", metric)
             if found:
-                key = f'envoy_cluster_upstream_rq_xx{{envoy_response_code_class="{found[1]}",envoy_cluster_name="{cluster}"}}'
+                key = f'envoy_cluster_{prefix}upstream_rq_xx{{envoy_response_code_class="{found[1]}",envoy_cluster_name="{cluster}"}}'
             elif code:
-                key = f'envoy_cluster_upstream_rq{{envoy_response_code="{code[1]}",envoy_cluster_name="{cluster}"}}'
+                key = f'envoy_cluster_{prefix}upstream_rq{{envoy_response_code="{code[1]}",envoy_cluster_name="{cluster}"}}'
             else:
-                key = f'envoy_cluster_{metric}{{envoy_cluster_name="{cluster}"}}'
+                key = f'envoy_cluster_{prefix}{metric}{{envoy_cluster_name="{cluster}"}}'
             assert prometheus[key] == float(value), key
 
 

@@ -221,11 +221,12 @@ def test_after_chaos_everything_is_given_back(seed):
             raise AssertionError(f"left: {not_zero(proxy)} {host_gauges(proxy)}") from None
         total = proxy.stat("http.web.downstream_rq_total")
         assert total > 200
-        assert proxy.stat("http.web.downstream_rq_completed") == total
         assert proxy.stat("firebreak.access_log_dropped") == 0
         wait_for(lambda: lines_of(proxy) >= total, f"{total} access log lines, not {lines_of(proxy)}")
         assert lines_of(proxy) == total
         records = proxy.records(total)
+        answered = sum(r["response_code"] != 0 for r in records)
+        assert proxy.stat("http.web.downstream_rq_completed") == answered
         assert {r["response_code"] for r in records} > {0, 200, 502, 503, 504}
         # and it still works
         with socket.create_connection(("127.0.0.1", proxy.port), timeout=PATIENCE) as s:
