@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "control/config_build.h"
 #include "control/config_documents.h"
+#include "control/config_rules.h"
 #include "control/config_value.h"
 #include "io/error.h"
 
@@ -44,26 +45,52 @@ static bool parse_trees(struct config_loaded *l, struct config_node **trees)
     return good;
 }
 
+/* The native document, typed. */
+static bool read_native(struct field_reader *reader, const struct config_node *document,
+                        struct config_file *file)
+{
+    fields_preset(&config_file_fields, file);
+    reader->root = &config_file_fields;
+    config_errors_at(reader->errors, document->source);
+    fields_read(reader, &config_file_fields, document, file);
+    return !reader->no_memory;
+}
+
+/* Istio's, typed, and put into the native one's clusters. False: no memory. */
+static bool read_rules(struct config_loaded *l, struct field_reader *reader,
+                       const struct config_documents *documents)
+{
+    size_t count = documents->rule_count;
+    struct config_rule *rules = arena_take(&l->arena, (count + 1) * sizeof(*rules));
+    const struct config_rule_document *d = documents->rules;
+
+    if (rules == NULL)
+        return false;
+    reader->root = &config_rule_fields;
+    for (size_t i = 0; i < count; i++, d = d->next) {
+        fields_preset(&config_rule_fields, &rules[i]);
+        config_errors_at(l->errors, d->document->source);
+        fields_read(reader, &config_rule_fields, d->document, &rules[i]);
+    }
+    return !reader->no_memory && config_rules_apply(l, rules, documents->rule_count);
+}
+
 static int read_trees(struct config_loaded *l, struct config_node *const *trees)
 {
     struct config_documents documents;
     struct config_file *file = arena_take(&l->arena, sizeof(*file));
-    struct field_reader reader = {
-        .arena = &l->arena, .errors = l->errors, .root = &config_file_fields};
+    struct field_reader reader = {.arena = &l->arena, .errors = l->errors};
 
     if (file == NULL)
         return CONFIG_NO_MEMORY;
-    if (!config_documents_sort(&documents, trees, l->errors))
-        return CONFIG_INVALID;
-    fields_preset(&config_file_fields, file);
-    config_errors_at(l->errors, documents.native->source);
-    fields_read(&reader, &config_file_fields, documents.native, file);
-    if (reader.no_memory)
+    if (!config_documents_sort(&documents, trees, &l->arena, l->errors))
+        return documents.no_memory ? CONFIG_NO_MEMORY : CONFIG_INVALID;
+    if (!read_native(&reader, documents.native, file))
         return CONFIG_NO_MEMORY;
-    if (config_errors_full(l->errors))
-        return CONFIG_INVALID;
     l->file = file;
-    return config_find_names(l) ? CONFIG_OK : CONFIG_NO_MEMORY;
+    if (!read_rules(l, &reader, &documents) || !config_find_names(l))
+        return CONFIG_NO_MEMORY;
+    return config_errors_full(l->errors) ? CONFIG_INVALID : CONFIG_OK;
 }
 
 static int read_sources(struct config_loaded *l)

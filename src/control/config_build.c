@@ -41,16 +41,6 @@ struct text *config_build_error(struct config_build *b, const struct config_node
     return config_error_begin(b->errors, at->line, at->column);
 }
 
-void config_build_place(struct config_build *b, struct text *t, const struct config_node *of)
-{
-    text_str(t, "line ");
-    text_u64(t, of->line);
-    if (of->source == b->errors->source)
-        return;
-    text_str(t, " of ");
-    text_put(t, b->errors->sources[of->source].name);
-}
-
 void config_build_twice(struct config_build *b, const struct config_node *at, struct bytes name,
                         const struct config_node *first)
 {
@@ -58,7 +48,7 @@ void config_build_twice(struct config_build *b, const struct config_node *at, st
 
     config_quote(t, name);
     text_str(t, " is given twice: first in ");
-    config_build_place(b, t, first);
+    config_error_place(t, b->errors, first->source, first->line);
     config_error_end(b->errors);
 }
 

@@ -8,14 +8,22 @@
 #include "control/config_names.h"
 #include "control/config_schema.h"
 
+/* What clusters go by; each to an index. */
+struct config_cluster_names {
+    struct config_names shown;
+    struct config_names stats;   /* "a:b" and "a_b" would count as one */
+    struct config_names written; /* the native names */
+    struct config_names hosts;
+    bool *several; /* [index]: another cluster has the same host */
+};
+
 struct config_build {
     struct arena *scratch; /* lives until the snapshot is built */
     struct config_errors *errors;
     struct config_resolver *resolver;
     struct snapshot *snapshot; /* under way */
-    struct config_names clusters;
-    struct config_names stat_names; /* "a:b" and "a_b" would count as one */
-    struct config_names hosts;      /* looked up already */
+    struct config_cluster_names names;
+    struct config_names hosts; /* looked up already */
     struct address *host_addresses;
     uint32_t host_count;
     uint32_t lookups_failed;
@@ -31,14 +39,21 @@ struct bytes config_build_copy(struct config_build *b, struct bytes text);
 struct address config_build_address(struct config_build *b, const struct address *a);
 void *config_build_array(struct config_build *b, size_t count, size_t size);
 struct text *config_build_error(struct config_build *b, const struct config_node *at);
-/* "line 3", or "line 3 of b.yaml" where the message is about another file. */
-void config_build_place(struct config_build *b, struct text *t, const struct config_node *of);
 /* "'name' is given twice" with the line of the first. */
 void config_build_twice(struct config_build *b, const struct config_node *at, struct bytes name,
                         const struct config_node *first);
 
 /* "example.test:80" in its parts. False: it is none. */
 bool config_endpoint_host(struct bytes address, struct bytes *host, uint16_t *port);
+
+/* config_build_names.c: room for the names of all clusters. False: no memory. */
+bool config_build_names(struct config_build *b, const struct config_file *file);
+/* Enters cluster |i|; two of a name are an error. */
+void config_build_name(struct config_build *b, const struct config_cluster *from, uint32_t i,
+                       struct bytes stat_name);
+/* The cluster that a route means; CONFIG_NO_NAME: none, or more than one, and |*several| is true.
+ */
+uint32_t config_build_find(const struct config_build *b, struct bytes name, bool *several);
 
 /* config_build_cluster.c: all clusters of |file| into the snapshot. */
 void config_build_clusters(struct config_build *b, const struct config_file *file);

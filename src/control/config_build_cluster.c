@@ -2,6 +2,7 @@
 /* Clusters and their endpoints: names to addresses, and which default applies where. */
 #include "base/address.h"
 #include "control/config_build.h"
+#include "control/config_resolve.h"
 #include "control/config_value.h"
 #include "io/error.h"
 
@@ -97,6 +98,22 @@ static bool endpoint_address(struct config_build *b, const struct config_endpoin
     return true;
 }
 
+/* A key of its own, or a label. */
+static struct bytes version_of(struct config_build *b, const struct config_endpoint *e)
+{
+    const struct field_label *each = e->labels.at;
+
+    for (uint32_t i = 0; i < e->labels.count; i++) {
+        if (!bytes_equal(each[i].name, BYTES("version")))
+            continue;
+        if (e->version.len > 0)
+            config_build_twice(b, each[i].head.node->key, each[i].name,
+                               config_node_find(e->head.node, "version")->key);
+        return each[i].value;
+    }
+    return e->version;
+}
+
 static void build_endpoint(struct config_build *b, const struct config_endpoint *from,
                            struct endpoint *e)
 {
@@ -112,7 +129,7 @@ static void build_endpoint(struct config_build *b, const struct config_endpoint 
     e->text = config_build_copy(b, text_bytes(&t));
     e->hostname = host.len > 0 ? config_build_copy(b, host) : e->text;
     e->zone = config_build_copy(b, from->zone);
-    e->version = config_build_copy(b, from->version);
+    e->version = config_build_copy(b, version_of(b, from));
     e->weight = 1;
 }
 
@@ -144,14 +161,14 @@ static void build_endpoints(struct config_build *b, const struct config_cluster 
 }
 
 static void given_in_both(struct config_build *b, const struct config_node *at, const char *name,
-                          const char *other)
+                          const struct config_node *other)
 {
     struct text *t = config_build_error(b, at->key);
 
     config_quote(t, bytes_of(name));
-    text_str(t, " is in ");
-    text_str(t, other);
-    text_str(t, " as well: keep one of them");
+    text_str(t, " is in trafficPolicy as well, in ");
+    config_error_place(t, b->errors, other->source, other->line);
+    text_str(t, ": keep one of them");
     config_error_end(b->errors);
 }
 
@@ -162,16 +179,34 @@ static span_ns own_or(const struct config_cluster *from, const char *name, span_
     return config_node_find(from->head.node, name) != NULL ? own : block;
 }
 
-static void check_both(struct config_build *b, const struct config_cluster *from)
+static void check_both(struct config_build *b, const struct config_cluster *from, const char *own,
+                       const struct config_node *block, const char *name)
 {
-    const struct config_pool *pool = &from->policy.pool;
-    const struct config_node *connect = config_node_find(from->head.node, "connectTimeout");
-    const struct config_node *idle = config_node_find(from->head.node, "idleTimeout");
+    const struct config_node *first = config_node_find(from->head.node, own);
+    const struct config_node *second = config_node_find(block, name);
 
-    if (connect != NULL && config_node_find(pool->tcp.head.node, "connectTimeout") != NULL)
-        given_in_both(b, connect, "connectTimeout", "trafficPolicy.connectionPool.tcp");
-    if (idle != NULL && config_node_find(pool->http.head.node, "idleTimeout") != NULL)
-        given_in_both(b, idle, "idleTimeout", "trafficPolicy.connectionPool.http");
+    if (first != NULL && second != NULL)
+        given_in_both(b, first, own, second);
+}
+
+static void build_balancer(struct config_build *b, const struct config_cluster *from,
+                           struct cluster *c)
+{
+    const struct config_balancer *balancer = &from->policy.balancer;
+
+    c->lb = (enum lb_kind)from->lb;
+    if (config_node_find(balancer->head.node, "simple") == NULL)
+        return;
+    check_both(b, from, "loadBalancer", balancer->head.node, "simple");
+    c->lb = config_resolve_balancer(balancer);
+}
+
+/* http.idleTimeout, else tcp.idleTimeout, else what both have for a default. */
+static span_ns pool_idle(const struct config_pool *pool)
+{
+    bool http = config_node_find(pool->http.head.node, "idleTimeout") != NULL;
+
+    return http ? pool->http.idle_timeout : pool->tcp.idle_timeout;
 }
 
 static void build_pool(struct config_build *b, const struct config_cluster *from, struct cluster *c)
@@ -183,44 +218,39 @@ static void build_pool(struct config_build *b, const struct config_cluster *from
     c->idle_timeout = from->idle_timeout;
     if (pool->head.node == NULL)
         return;
-    check_both(b, from);
+    check_both(b, from, "connectTimeout", pool->tcp.head.node, "connectTimeout");
+    check_both(b, from, "idleTimeout", pool->http.head.node, "idleTimeout");
+    check_both(b, from, "idleTimeout", pool->tcp.head.node, "idleTimeout");
     c->limits = (struct circuit_limits){
         .max_connections = pool->tcp.max_connections,
         .max_pending = pool->http.max_pending,
         .max_requests = pool->http.max_requests,
-        .max_retries = LIMIT_NONE,
+        .max_retries = pool->http.max_retries,
         .max_requests_per_connection = pool->http.max_requests_per_connection,
     };
     c->connect_timeout =
         own_or(from, "connectTimeout", from->connect_timeout, pool->tcp.connect_timeout);
-    c->idle_timeout = own_or(from, "idleTimeout", from->idle_timeout, pool->http.idle_timeout);
+    c->idle_timeout = own_or(from, "idleTimeout", from->idle_timeout, pool_idle(pool));
     c->keepalive = pool->tcp.keepalive.head.node != NULL;
     c->keepalive_idle_s = pool->tcp.keepalive.time_s;
     c->keepalive_interval_s = pool->tcp.keepalive.interval_s;
     c->keepalive_probes = pool->tcp.keepalive.probes;
 }
 
-static void build_outlier(struct config_build *b, const struct config_cluster *from,
-                          struct cluster *c)
+static void build_outlier(const struct config_cluster *from, struct cluster *c)
 {
     const struct config_outlier *outlier = &from->policy.outlier;
-    const struct config_node *local =
-        config_node_find(outlier->head.node, "consecutiveLocalOriginFailures");
 
     c->outlier = default_outlier;
+    c->min_health_percent = DEFAULT_MIN_HEALTH_PERCENT;
     if (outlier->head.node == NULL)
         return;
+    c->min_health_percent = outlier->min_health_percent;
     c->outlier = outlier->is;
     c->outlier.enabled = true;
     c->outlier.jitter = 0;
     c->outlier.max_ejection =
         c->outlier.base_ejection > MAX_EJECTION ? c->outlier.base_ejection : MAX_EJECTION;
-    if (local == NULL || c->outlier.split || bytes_equal(local->text, BYTES("0")))
-        return;
-    text_str(
-        config_build_error(b, local->key),
-        "'consecutiveLocalOriginFailures' only counts with 'splitExternalLocalOriginErrors: on'");
-    config_error_end(b->errors);
 }
 
 static struct bytes stat_name(struct config_build *b, struct bytes name)
@@ -238,12 +268,14 @@ static void build_cluster(struct config_build *b, const struct config_cluster *f
 {
     const struct field_items *endpoints = &from->endpoints;
 
-    c->name = config_build_copy(b, from->name);
-    c->stat_name = stat_name(b, from->name);
-    c->lb = (enum lb_kind)from->lb;
+    c->name = config_build_copy(b, from->shown);
+    c->stat_name = stat_name(b, from->shown);
+    c->alias = from->subset == NULL ? config_build_copy(b, from->name) : BYTES_NONE;
+    c->host = config_build_copy(b, from->host);
+    build_balancer(b, from, c);
     c->connect_failover = from->resilience.connect_failover;
     build_pool(b, from, c);
-    build_outlier(b, from, c);
+    build_outlier(from, c);
     if (endpoints->count > 0) {
         build_endpoints(b, from, c);
     } else if (endpoints->node != NULL) {
@@ -262,32 +294,7 @@ static bool prepare(struct config_build *b, const struct config_file *file)
         endpoints += clusters[i].endpoints.count;
     b->host_addresses = arena_take(b->scratch, (endpoints + 1) * sizeof(*b->host_addresses));
     return b->host_addresses != NULL && config_names_init(&b->hosts, b->scratch, endpoints) &&
-           config_names_init(&b->clusters, b->scratch, file->clusters.count) &&
-           config_names_init(&b->stat_names, b->scratch, file->clusters.count);
-}
-
-static void check_name(struct config_build *b, const struct config_cluster *from, uint32_t i,
-                       struct bytes as_counted)
-{
-    uint32_t first = config_names_add(&b->clusters, from[i].name, i);
-    const struct config_node *at = config_node_find(from[i].head.node, "name");
-    struct text *t;
-
-    if (first != CONFIG_NO_NAME) {
-        config_build_twice(b, at, from[i].name, config_node_find(from[first].head.node, "name"));
-        return;
-    }
-    if (b->no_memory)
-        return;
-    first = config_names_add(&b->stat_names, as_counted, i);
-    if (first == CONFIG_NO_NAME)
-        return;
-    t = config_build_error(b, at);
-    config_quote(t, from[i].name);
-    text_str(t, " and ");
-    config_quote(t, from[first].name);
-    text_str(t, " would have the same metrics, since ':' counts as '_' there");
-    config_error_end(b->errors);
+           config_build_names(b, file);
 }
 
 void config_build_clusters(struct config_build *b, const struct config_file *file)
@@ -313,7 +320,7 @@ void config_build_clusters(struct config_build *b, const struct config_file *fil
             b->nameless = true;
             continue;
         }
-        check_name(b, from, i, clusters[i].stat_name);
+        config_build_name(b, from, i, clusters[i].stat_name);
     }
     b->snapshot->cluster_count = file->clusters.count;
     b->snapshot->clusters = clusters;

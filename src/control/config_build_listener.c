@@ -140,11 +140,19 @@ static void find_cluster(struct config_build *b, const struct config_file *file,
     const struct config_cluster *clusters = file->clusters.at;
     struct config_guess guess;
     struct text *t;
+    bool several;
 
-    route->cluster = config_names_find(&b->clusters, from->cluster);
+    route->cluster = config_build_find(b, from->cluster, &several);
     if (route->cluster != CONFIG_NO_NAME || from->cluster.len == 0 || b->nameless)
         return;
     t = config_build_error(b, config_node_find(from->head.node, "cluster"));
+    if (several) {
+        text_str(t, "several clusters have the host ");
+        config_quote(t, from->cluster);
+        text_str(t, ": write the name of one, or outbound|PORT||HOST");
+        config_error_end(b->errors);
+        return;
+    }
     text_str(t, "there is no cluster ");
     config_quote(t, from->cluster);
     config_guess_init(&guess, from->cluster);

@@ -192,11 +192,24 @@ static void insert(struct config_error *list, uint32_t count, const struct confi
     list[at] = *error;
 }
 
+static bool is_known(const struct config_error *list, uint32_t count,
+                     const struct config_error *error, struct bytes message)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!is_before(error, &list[i]) && !is_before(&list[i], error) &&
+            bytes_equal(list[i].message, message))
+            return true;
+    return false;
+}
+
 void config_error_end(struct config_errors *e)
 {
+    const struct config_error *list = e->warns ? e->warnings : e->at;
     struct config_error error = {.source = e->source, .line = e->line, .column = e->column};
 
     if (e->warns ? e->warning_count == CONFIG_WARNINGS_MAX : config_errors_full(e))
+        return;
+    if (is_known(list, e->warns ? e->warning_count : e->count, &error, text_bytes(&e->text)))
         return;
     error.message = arena_copy(&e->arena, text_bytes(&e->text));
     if (error.line > 0)
@@ -205,6 +218,17 @@ void config_error_end(struct config_errors *e)
         insert(e->warnings, e->warning_count++, &error);
     else
         insert(e->at, e->count++, &error);
+}
+
+void config_error_place(struct text *t, const struct config_errors *e, uint32_t source,
+                        uint32_t line)
+{
+    text_str(t, "line ");
+    text_u64(t, line);
+    if (source == e->source)
+        return;
+    text_str(t, " of ");
+    text_put(t, e->sources[source].name);
 }
 
 void config_error_add(struct config_errors *e, uint32_t line, uint32_t column, const char *message,

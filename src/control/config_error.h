@@ -75,11 +75,16 @@ size_t config_line_break(struct bytes b);
 struct text *config_error_begin(struct config_errors *e, uint32_t line, uint32_t column);
 /* The same of a warning: it does not make the configuration invalid. Ended the same way. */
 struct text *config_warning_begin(struct config_errors *e, uint32_t line, uint32_t column);
+/* One that is there already, at the same place, is not said again. */
 void config_error_end(struct config_errors *e);
 
 /* A whole error of two parts; |detail| may be NULL. */
 void config_error_add(struct config_errors *e, uint32_t line, uint32_t column, const char *message,
                       const char *detail);
+
+/* "line 3", or "line 3 of b.yaml" where the message under way is about another file. */
+void config_error_place(struct text *t, const struct config_errors *e, uint32_t source,
+                        uint32_t line);
 
 /* |b| in quotes, cut where it is long, without what a terminal would obey. */
 void config_quote(struct text *t, struct bytes b);

@@ -33,20 +33,30 @@ static const struct field *find_row(const struct fields *f, struct bytes name)
     return NULL;
 }
 
-/* The first table, below |f|, that knows |name|: where a key that stands wrong belongs. */
-static const struct fields *find_home(const struct fields *f, struct bytes name)
+static bool is_read(const struct field *row)
+{
+    return row->kind != FIELD_LATER && row->kind != FIELD_REFUSED;
+}
+
+/* Puts where below |f| the key |name| belongs after |*t|; false: nowhere. */
+static bool write_home(struct text *t, const struct fields *f, struct bytes name)
 {
     const struct field *found = find_row(f, name);
+    size_t before = t->len;
 
-    if (found != NULL && found->kind != FIELD_LATER)
-        return f;
+    if (found != NULL && is_read(found))
+        return true;
     for (const struct field *row = f->rows; row->name != NULL; row++) {
-        const struct fields *home = row->of != NULL ? find_home(row->of, name) : NULL;
-
-        if (home != NULL)
-            return home;
+        if (row->of == NULL)
+            continue;
+        text_str(t, before > 0 ? "." : "");
+        text_str(t, row->name);
+        text_str(t, row->kind == FIELD_OBJECTS ? "[]" : "");
+        if (write_home(t, row->of, name))
+            return true;
+        t->len = before;
     }
-    return NULL;
+    return false;
 }
 
 static void list_rows(struct text *t, const struct fields *f)
@@ -54,7 +64,7 @@ static void list_rows(struct text *t, const struct fields *f)
     const char *before = "; it has ";
 
     for (const struct field *row = f->rows; row->name != NULL; row++) {
-        if (row->kind == FIELD_LATER)
+        if (!is_read(row))
             continue;
         text_str(t, before);
         text_str(t, row->name);
@@ -66,8 +76,11 @@ static void unknown_key(struct field_reader *r, const struct fields *f,
                         const struct config_node *key)
 {
     struct text *t = config_error_begin(r->errors, key->line, key->column);
-    const struct fields *home;
     struct config_guess guess;
+    char room[200];
+    struct text home;
+
+    text_init(&home, room, sizeof(room));
 
     text_str(t, "unknown key ");
     config_quote(t, key->text);
@@ -75,15 +88,14 @@ static void unknown_key(struct field_reader *r, const struct fields *f,
     text_str(t, f->name);
     config_guess_init(&guess, key->text);
     for (const struct field *row = f->rows; row->name != NULL; row++)
-        if (row->kind != FIELD_LATER)
+        if (is_read(row))
             config_guess_word(&guess, bytes_of(row->name));
-    home = find_home(r->root, key->text);
     if (guess.best.data != NULL) {
         config_guess_write(&guess, t);
-    } else if (home != NULL) {
+    } else if (write_home(&home, r->root, key->text)) {
         text_str(t, "; it belongs ");
-        text_str(t, home->path[0] == '\0' ? "at the top of the file" : "in ");
-        text_str(t, home->path);
+        text_str(t, home.len > 0 ? "in " : "at the top of the file");
+        text_put(t, text_bytes(&home));
     } else {
         list_rows(t, f);
     }
@@ -98,6 +110,26 @@ static void comes_later(struct field_reader *r, const struct field *row,
     config_quote(t, key->text);
     text_str(t, " is not supported yet: it comes with ");
     text_str(t, row->help);
+    config_error_end(r->errors);
+}
+
+static void refused(struct field_reader *r, const struct field *row, const struct config_node *key)
+{
+    struct text *t = config_error_begin(r->errors, key->line, key->column);
+
+    config_quote(t, key->text);
+    text_str(t, " is not supported: ");
+    text_str(t, row->help);
+    config_error_end(r->errors);
+}
+
+static void warn(struct field_reader *r, const struct field *row, const struct config_node *key)
+{
+    struct text *t = config_warning_begin(r->errors, key->line, key->column);
+
+    config_quote(t, key->text);
+    text_str(t, ": ");
+    text_str(t, row->warning);
     config_error_end(r->errors);
 }
 
@@ -177,12 +209,56 @@ static void read_objects(struct field_reader *r, const struct field *row,
     }
 }
 
+static void read_label(struct field_reader *r, const struct field *row,
+                       const struct config_node *map, const struct config_node *n)
+{
+    for (const struct config_node *before = map->first; before != n; before = before->next)
+        if (bytes_equal(before->key->text, n->key->text)) {
+            given_twice(r, n->key, before);
+            return;
+        }
+    if (n->key->text.len == 0 || config_has_control(n->key->text))
+        wrong_shape(r, row->name, "names with values, such as {version: v1}", n->key);
+    else if (n->kind != CONFIG_TEXT || config_node_empty(n) || config_has_control(n->text))
+        wrong_shape(r, row->name, "names with values, such as {version: v1}", n);
+}
+
+static void read_labels(struct field_reader *r, const struct field *row,
+                        const struct config_node *node, struct field_items *items)
+{
+    struct field_label *label;
+
+    if (node->kind != CONFIG_MAP) {
+        wrong_shape(r, row->name, "names with values, such as {version: v1}", node);
+        return;
+    }
+    if (node->count > FIELD_LABELS_MAX) {
+        wrong_shape(r, row->name, "at most 64 labels", node);
+        return;
+    }
+    if (!allocate_items(r, node, sizeof(*label), items))
+        return;
+    label = items->at;
+    for (const struct config_node *n = node->first; n != NULL; n = n->next, label++) {
+        *label = (struct field_label){.head = {n}, .name = n->key->text, .value = n->text};
+        read_label(r, row, node, n);
+    }
+}
+
 static void read_row(struct field_reader *r, const struct field *row,
                      const struct config_node *node, void *out)
 {
+    if (row->warning != NULL)
+        warn(r, row, node->key);
     switch (row->kind) {
     case FIELD_LATER:
         comes_later(r, row, node->key);
+        return;
+    case FIELD_REFUSED:
+        refused(r, row, node->key);
+        return;
+    case FIELD_LABELS:
+        read_labels(r, row, node, out);
         return;
     case FIELD_OBJECT:
         fields_read(r, row->of, node, out);
@@ -219,6 +295,28 @@ static void missing(struct field_reader *r, const struct fields *f, const struct
     config_error_end(r->errors);
 }
 
+/* False: what follows is not worth reading. */
+static bool read_key(struct field_reader *r, const struct fields *f, const struct config_node *n,
+                     const struct config_node **seen, void *out)
+{
+    const struct field *row = find_row(f, n->key->text);
+    size_t index = row != NULL ? (size_t)(row - f->rows) : 0;
+
+    assert(index < ROWS_MAX);
+    if (config_errors_full(r->errors) || r->no_memory)
+        return false;
+    if (row == NULL) {
+        if (!f->open)
+            unknown_key(r, f, n->key);
+    } else if (seen[index] != NULL) {
+        given_twice(r, n->key, seen[index]);
+    } else {
+        seen[index] = n;
+        read_row(r, row, n, at(row, out));
+    }
+    return true;
+}
+
 void fields_read(struct field_reader *r, const struct fields *f, const struct config_node *node,
                  void *out)
 {
@@ -228,23 +326,14 @@ void fields_read(struct field_reader *r, const struct fields *f, const struct co
         wrong_shape(r, f->name, "a map of keys and values", node);
         return;
     }
-    ((struct field_head *)out)->node = node;
-    for (const struct config_node *n = node->first; n != NULL; n = n->next) {
-        const struct field *row = find_row(f, n->key->text);
-        size_t index = row != NULL ? (size_t)(row - f->rows) : 0;
-
-        assert(index < ROWS_MAX);
-        if (config_errors_full(r->errors) || r->no_memory)
-            return;
-        if (row == NULL) {
-            unknown_key(r, f, n->key);
-        } else if (seen[index] != NULL) {
-            given_twice(r, n->key, seen[index]);
-        } else {
-            seen[index] = n;
-            read_row(r, row, n, at(row, out));
-        }
+    if (f->not_empty != NULL && node->count == 0) {
+        config_error_add(r->errors, node->line, node->column, f->not_empty, NULL);
+        return;
     }
+    ((struct field_head *)out)->node = node;
+    for (const struct config_node *n = node->first; n != NULL; n = n->next)
+        if (!read_key(r, f, n, seen, out))
+            return;
     for (const struct field *row = f->rows; row->name != NULL; row++)
         if (row->required && seen[row - f->rows] == NULL)
             missing(r, f, row, node);

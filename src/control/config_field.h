@@ -26,10 +26,15 @@ enum field_kind {
     FIELD_ADDRESS, /* struct address */
     FIELD_CHOICE,  /* uint32_t: one of a few words */
     FIELD_TEXTS,   /* struct field_items of struct field_text */
+    FIELD_LABELS,  /* struct field_items of struct field_label: keys of one's own */
     FIELD_OBJECT,  /* a struct that |of| describes */
     FIELD_OBJECTS, /* struct field_items of those */
-    FIELD_LATER    /* nothing yet: |help| says what it comes with */
+    FIELD_LATER,   /* nothing yet: |help| says what it comes with */
+    FIELD_REFUSED  /* never: |help| says why, and what to write instead */
 };
+
+/* Of one FIELD_LABELS. */
+#define FIELD_LABELS_MAX 64
 
 /* Every struct that a table describes begins with this: where it stands, NULL where it is absent.
  */
@@ -49,6 +54,13 @@ struct field_text {
     struct bytes text;
 };
 
+/* An element of FIELD_LABELS. */
+struct field_label {
+    struct field_head head;
+    struct bytes name;
+    struct bytes value;
+};
+
 struct fields;
 
 struct field {
@@ -56,7 +68,7 @@ struct field {
     enum field_kind kind;
     size_t at; /* offset in the struct */
     uint64_t min;
-    uint64_t max;            /* 0: no bound but the type's */
+    uint64_t max;            /* 0: no bound but the type's; of FIELD_NAME: its length */
     uint64_t preset;         /* where the key is absent; of FIELD_NAME and FIELD_TEXT: empty */
     const void *preset_of;   /* the same, where it is kept elsewhere; of the field's type */
     const char *preset_text; /* of FIELD_TEXT, FIELD_ADDRESS; or how docs put it */
@@ -64,12 +76,14 @@ struct field {
     uint64_t word_value;
     bool zero_is_word;  /* 0 says the same */
     bool zero_is_unset; /* Istio's integers: 0 is as if the key were absent */
+    bool percent;       /* of 100 */
     bool required;
     const char *const *choices;        /* the value is the index; NULL ends them */
     const char *(*choice)(uint32_t i); /* or so: NULL past the last */
     const char *listed_in;             /* where, if they are too many for a message */
     const char *const *later;          /* choices that come later, and what with */
     const struct fields *of;
+    const char *warning; /* where the key is given: it is read, but does nothing, because ... */
     const char *help;
 };
 
@@ -78,6 +92,8 @@ struct fields {
     const char *path; /* "clusters[].trafficPolicy.outlierDetection"; "" for the whole file */
     size_t size;
     const struct field *rows;
+    const char *not_empty; /* what is said of a map without keys; NULL: it is fine */
+    bool open;             /* other keys are not ours, and passed over */
     const char *help;
 };
 

@@ -1,26 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What belongs in what is known from the tables, and for the frame of Kubernetes' documents here.
- */
+/* What belongs in what is known from the tables. */
 #include "control/config_indent.h"
 
 #include "control/config_schema.h"
-
-/* The frame around Istio's blocks: a key, and what may be in it. */
-static const char *const frame[][2] = {
-    {"metadata", "name"},        {"metadata", "namespace"}, {"metadata", "labels"},
-    {"metadata", "annotations"}, {"spec", "host"},          {"spec", "trafficPolicy"},
-    {"spec", "subsets"},         {"spec", "exportTo"},      {"spec", "workloadSelector"},
-};
-
-#define FRAME_COUNT (sizeof(frame) / sizeof(frame[0]))
-
-static bool in_frame(struct bytes outer, struct bytes inner)
-{
-    for (size_t i = 0; i < FRAME_COUNT; i++)
-        if (bytes_equal(outer, bytes_of(frame[i][0])) && bytes_equal(inner, bytes_of(frame[i][1])))
-            return true;
-    return false;
-}
 
 static bool has_row(const struct fields *f, struct bytes name)
 {
@@ -69,7 +51,7 @@ static bool lost_in(const struct config_node *map, struct config_errors *errors)
 
         if (inner == NULL || !config_node_empty(n) || n->key->column != inner->key->column)
             continue;
-        if (!in_frame(n->key->text, inner->key->text) &&
+        if (!in_tables(&config_rule_fields, n->key->text, inner->key->text) &&
             !in_tables(&config_file_fields, n->key->text, inner->key->text))
             continue;
         say(n, inner, errors);

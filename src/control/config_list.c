@@ -95,7 +95,7 @@ static void put_together(struct config_loaded *l, const struct config_run *run, 
     if (run->access_log.len > 0)
         p->file.access_log.to = run->access_log;
     p->listener.name = BYTES(CONFIG_LIST_LISTENER);
-    p->cluster.name = p->route.cluster = BYTES(CONFIG_LIST_CLUSTER);
+    p->cluster.name = p->cluster.shown = p->route.cluster = BYTES(CONFIG_LIST_CLUSTER);
     p->listener.head.node = p->route.head.node = p->file.head.node = node;
     p->listener.routes = (struct field_items){.node = node, .count = 1, .at = &p->route};
     p->file.listeners = (struct field_items){.node = node, .count = 1, .at = &p->listener};

@@ -81,6 +81,7 @@ struct config_endpoint {
     struct bytes address;
     struct bytes zone;
     struct bytes version;
+    struct field_items labels;
 };
 
 struct config_keepalive {
@@ -94,15 +95,27 @@ struct config_tcp_pool {
     struct field_head head;
     uint32_t max_connections;
     span_ns connect_timeout;
+    span_ns idle_timeout;
     struct config_keepalive keepalive;
+};
+
+struct config_http2_keepalive {
+    struct field_head head;
+    span_ns interval;
+    span_ns timeout;
 };
 
 struct config_http_pool {
     struct field_head head;
     uint32_t max_pending;
     uint32_t max_requests;
+    uint32_t max_retries;
     uint32_t max_requests_per_connection;
     span_ns idle_timeout;
+    uint32_t upgrade; /* only what it says already is accepted, here and below */
+    uint32_t client_protocol;
+    uint32_t max_streams;
+    struct config_http2_keepalive http2_keepalive;
 };
 
 struct config_pool {
@@ -114,12 +127,52 @@ struct config_pool {
 struct config_outlier {
     struct field_head head;
     struct outlier_config is;
+    uint32_t min_health_percent;
+    uint32_t errors; /* deprecated, and ignored as Istio does */
 };
 
+struct config_locality {
+    struct field_head head;
+    uint32_t enabled;
+};
+
+/* Istio's; the native key of a cluster is config_cluster's |lb|. */
+struct config_balancer {
+    struct field_head head;
+    uint32_t simple;
+    struct config_locality locality;
+};
+
+struct config_tls {
+    struct field_head head;
+    uint32_t mode;
+};
+
+/*
+ * Where a block is absent its head's node is NULL. A block added here is one more for
+ * config_resolve.c, which knows what an entry for a port or a subset replaces.
+ */
 struct config_policy {
     struct field_head head;
     struct config_pool pool;
     struct config_outlier outlier;
+    struct config_balancer balancer;
+    struct config_tls tls;
+    struct field_items ports; /* of struct config_port_policy */
+};
+
+struct config_port {
+    struct field_head head;
+    uint32_t number;
+};
+
+struct config_port_policy {
+    struct field_head head;
+    struct config_port port;
+    struct config_pool pool;
+    struct config_outlier outlier;
+    struct config_balancer balancer;
+    struct config_tls tls;
 };
 
 struct config_resilience {
@@ -128,9 +181,14 @@ struct config_resilience {
     struct field_items accept;
 };
 
+struct config_rule;
+struct config_subset;
+
 struct config_cluster {
     struct field_head head;
     struct bytes name;
+    struct bytes host; /* of a DestinationRule */
+    uint32_t port;
     uint32_t protocol;
     struct field_items endpoints;
     uint32_t lb; /* enum lb_kind */
@@ -139,10 +197,46 @@ struct config_cluster {
     struct config_policy policy;
     struct config_resilience resilience;
     struct config_expect expect;
+    /* Not keys, but worked out by config_rules.c. */
+    struct bytes shown;                 /* "outbound|80|v2|host"; where there is no host: |name| */
+    const struct config_rule *rule;     /* the DestinationRule it was given; NULL: none */
+    const struct config_subset *subset; /* the subset that it is; NULL: all of the endpoints */
+};
+
+/* A networking.istio.io DestinationRule. */
+struct config_subset {
+    struct field_head head;
+    struct bytes name;
+    struct field_items labels;
+    struct config_policy policy;
+};
+
+struct config_metadata {
+    struct field_head head;
+    struct bytes name;
+    struct bytes namespace;
+};
+
+struct config_rule_spec {
+    struct field_head head;
+    struct bytes host;
+    struct config_policy policy;
+    struct field_items subsets;
+    struct field_items export_to;
+};
+
+struct config_rule {
+    struct field_head head;
+    uint32_t version;
+    uint32_t kind;
+    struct config_metadata metadata;
+    struct config_rule_spec spec;
+    struct field_head status;
 };
 
 struct config_file {
     struct field_head head;
+    struct bytes namespace;
     struct config_admin admin;
     uint32_t workers;
     struct bytes user;
@@ -161,5 +255,16 @@ extern const struct fields config_cluster_fields;
 extern const struct fields config_endpoint_fields;
 extern const struct fields config_expect_fields;
 extern const struct fields config_accept_fields;
+/* Of trafficPolicy, native or Istio's: config_schema_policy.c and config_schema_istio.c. */
+extern const struct fields config_policy_fields;
+extern const struct fields config_pool_fields;
+extern const struct fields config_outlier_fields;
+extern const struct fields config_balancer_fields;
+extern const struct fields config_tls_fields;
+extern const struct fields config_port_policy_fields;
+extern const struct fields config_rule_fields;
+
+/* Most bytes of a cluster's name: "outbound|65535|", a subset, a host. */
+#define CONFIG_CLUSTER_NAME_MAX 340
 
 #endif

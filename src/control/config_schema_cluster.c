@@ -22,10 +22,20 @@ static const struct field endpoint_rows[] = {
      .help = "`127.0.0.1:9001`, `[::1]:9001`, `unix:/path`, or `name:9001`: a name is looked up "
              "once, at the "
              "start, and its first address taken"},
-    {.name = "zone", .kind = FIELD_TEXT, .at = AT(zone), .help = "shown beside the host"},
-    {.name = "version", .kind = FIELD_TEXT, .at = AT(version), .help = "shown beside the host"},
+    {.name = "zone",
+     .kind = FIELD_TEXT,
+     .at = AT(zone),
+     .help = "shown beside the host; for subsets the label `topology.kubernetes.io/zone`"},
+    {.name = "version",
+     .kind = FIELD_TEXT,
+     .at = AT(version),
+     .help = "shown beside the host; for subsets the label `version`"},
+    {.name = "labels",
+     .kind = FIELD_LABELS,
+     .at = AT(labels),
+     .help = "labels of one's own, such as `{track: canary}`: a DestinationRule's subset takes the "
+             "endpoints that have all of its labels"},
     {.name = "weight", .kind = FIELD_LATER, .help = "weighted balancing"},
-    {.name = "labels", .kind = FIELD_LATER, .help = "subsets of DestinationRules"},
     {.name = NULL},
 };
 #undef AT
@@ -99,8 +109,16 @@ static const struct field tcp_rows[] = {
      .of = &keepalive_fields,
      .preset_text = "off",
      .help = "TCP keep-alive probes"},
+    {.name = "idleTimeout",
+     .kind = FIELD_SPAN,
+     .at = AT(idle_timeout),
+     .max = YEAR,
+     .preset = HOUR,
+     .word = "none",
+     .word_value = MONO_NEVER,
+     .zero_is_word = true,
+     .help = "as `http.idleTimeout`, where that is absent; `0s`: never"},
     {.name = "maxConnectionDuration", .kind = FIELD_LATER, .help = "a later issue"},
-    {.name = "idleTimeout", .kind = FIELD_LATER, .help = "TCP proxying (use http.idleTimeout)"},
     {.name = NULL},
 };
 #undef AT
@@ -112,6 +130,40 @@ static const struct fields tcp_fields = {
     .rows = tcp_rows,
     .help = "",
 };
+
+#define AT(member) offsetof(struct config_http2_keepalive, member)
+static const struct field http2_keepalive_rows[] = {
+    {.name = "interval",
+     .kind = FIELD_SPAN,
+     .at = AT(interval),
+     .min = NS_PER_MS,
+     .max = YEAR,
+     .required = true,
+     .help = "between two PINGs"},
+    {.name = "timeout",
+     .kind = FIELD_SPAN,
+     .at = AT(timeout),
+     .min = NS_PER_MS,
+     .max = YEAR,
+     .required = true,
+     .help = "for the answer to one"},
+    {.name = NULL},
+};
+#undef AT
+
+static const struct fields http2_keepalive_fields = {
+    .name = "http2KeepAlive",
+    .path = "clusters[].trafficPolicy.connectionPool.http.http2KeepAlive",
+    .size = sizeof(struct config_http2_keepalive),
+    .rows = http2_keepalive_rows,
+    .help = "",
+};
+
+static const char of_http2[] = "without effect here: hosts are spoken to in HTTP/1.1";
+static const char *const upgrades[] = {"DEFAULT", "DO_NOT_UPGRADE", NULL};
+static const char *const later_upgrades[] = {"UPGRADE", "HTTP/2", NULL};
+static const char *const never[] = {"false", "off", NULL};
+static const char *const later_always[] = {"true", "HTTP/2", "on", "HTTP/2", NULL};
 
 #define AT(member) offsetof(struct config_http_pool, member)
 static const struct field http_rows[] = {
@@ -147,11 +199,38 @@ static const struct field http_rows[] = {
      .max = YEAR,
      .preset = HOUR,
      .help = "an upstream connection without a request is closed after that"},
-    {.name = "maxRetries", .kind = FIELD_LATER, .help = "retries and their budget"},
-    {.name = "h2UpgradePolicy", .kind = FIELD_LATER, .help = "HTTP/2"},
-    {.name = "useClientProtocol", .kind = FIELD_LATER, .help = "HTTP/2"},
-    {.name = "maxConcurrentStreams", .kind = FIELD_LATER, .help = "HTTP/2"},
-    {.name = "http2KeepAlive", .kind = FIELD_LATER, .help = "HTTP/2"},
+    {.name = "maxRetries",
+     .kind = FIELD_COUNT,
+     .at = AT(max_retries),
+     .max = INT32_OF,
+     .preset = LIMIT_NONE,
+     .preset_text = "none",
+     .zero_is_unset = true,
+     .help = "retries under way at once; reached: no retry (`upstream_rq_retry_overflow`)"},
+    {.name = "h2UpgradePolicy",
+     .kind = FIELD_CHOICE,
+     .at = AT(upgrade),
+     .choices = upgrades,
+     .later = later_upgrades,
+     .help = "hosts are spoken to in HTTP/1.1"},
+    {.name = "useClientProtocol",
+     .kind = FIELD_CHOICE,
+     .at = AT(client_protocol),
+     .choices = never,
+     .later = later_always,
+     .help = "hosts are spoken to in HTTP/1.1"},
+    {.name = "maxConcurrentStreams",
+     .kind = FIELD_COUNT,
+     .at = AT(max_streams),
+     .max = INT32_OF,
+     .warning = of_http2,
+     .help = "of HTTP/2 only, so without effect here"},
+    {.name = "http2KeepAlive",
+     .kind = FIELD_OBJECT,
+     .at = AT(http2_keepalive),
+     .of = &http2_keepalive_fields,
+     .warning = of_http2,
+     .help = "of HTTP/2 only, so without effect here"},
     {.name = NULL},
 };
 #undef AT
@@ -172,11 +251,12 @@ static const struct field pool_rows[] = {
 };
 #undef AT
 
-static const struct fields pool_fields = {
+const struct fields config_pool_fields = {
     .name = "connectionPool",
     .path = "clusters[].trafficPolicy.connectionPool",
     .size = sizeof(struct config_pool),
     .rows = pool_rows,
+    .not_empty = "connection pool must have at least one field: tcp or http",
     .help = "Limits, exact over all workers. As in Istio an integer of 0 says the same as leaving "
             "it out.",
 };
@@ -223,11 +303,24 @@ static const struct field outlier_rows[] = {
      .kind = FIELD_COUNT,
      .at = AT(max_ejection_percent),
      .max = 100,
+     .percent = true,
      .preset = 10,
      .zero_is_unset = true,
      .help =
          "most hosts out at once; one of a set of two or more may always go (docs/decisions.md)"},
-    {.name = "minHealthPercent", .kind = FIELD_LATER, .help = "panic routing"},
+    {.name = "minHealthPercent",
+     .kind = FIELD_COUNT,
+     .at = offsetof(struct config_outlier, min_health_percent),
+     .max = 100,
+     .percent = true,
+     .preset = 0,
+     .help = "with fewer than that healthy, requests go to ejected hosts too; 0: never"},
+    {.name = "consecutiveErrors",
+     .kind = FIELD_COUNT,
+     .at = offsetof(struct config_outlier, errors),
+     .warning = "outlier detection consecutive errors is deprecated, use consecutiveGatewayErrors "
+                "or consecutive5xxErrors instead",
+     .help = "ignored, as Istio does"},
     {.name = "outlierDetectionHttpErrorCodes",
      .kind = FIELD_LATER,
      .help = "error codes of one's own"},
@@ -235,7 +328,7 @@ static const struct field outlier_rows[] = {
 };
 #undef AT
 
-static const struct fields outlier_fields = {
+const struct fields config_outlier_fields = {
     .name = "outlierDetection",
     .path = "clusters[].trafficPolicy.outlierDetection",
     .size = sizeof(struct config_outlier),
@@ -248,28 +341,48 @@ static const struct field policy_rows[] = {
     {.name = "connectionPool",
      .kind = FIELD_OBJECT,
      .at = AT(pool),
-     .of = &pool_fields,
+     .of = &config_pool_fields,
      .help = "limits"},
     {.name = "outlierDetection",
      .kind = FIELD_OBJECT,
      .at = AT(outlier),
-     .of = &outlier_fields,
+     .of = &config_outlier_fields,
      .help = "ejection"},
-    {.name = "loadBalancer", .kind = FIELD_LATER, .help = "DestinationRules"},
-    {.name = "tls", .kind = FIELD_LATER, .help = "TLS"},
-    {.name = "portLevelSettings", .kind = FIELD_LATER, .help = "DestinationRules"},
+    {.name = "loadBalancer",
+     .kind = FIELD_OBJECT,
+     .at = AT(balancer),
+     .of = &config_balancer_fields,
+     .help = "which host gets the next request"},
+    {.name = "tls",
+     .kind = FIELD_OBJECT,
+     .at = AT(tls),
+     .of = &config_tls_fields,
+     .help = "towards the hosts"},
+    {.name = "portLevelSettings",
+     .kind = FIELD_OBJECTS,
+     .at = AT(ports),
+     .of = &config_port_policy_fields,
+     .help = "what replaces all of the above for one port"},
     {.name = "retryBudget", .kind = FIELD_LATER, .help = "retries and their budget"},
-    {.name = "tunnel", .kind = FIELD_LATER, .help = "a later issue"},
-    {.name = "proxyProtocol", .kind = FIELD_LATER, .help = "the PROXY protocol"},
+    {.name = "tunnel",
+     .kind = FIELD_REFUSED,
+     .help = "hosts are reached directly, without CONNECT; leave it out, and give the cluster the "
+             "addresses that are to be reached"},
+    {.name = "proxyProtocol",
+     .kind = FIELD_REFUSED,
+     .help = "no PROXY header is sent to hosts; leave it out: they learn the client's address from "
+             "X-Forwarded-For"},
     {.name = NULL},
 };
 #undef AT
 
-static const struct fields policy_fields = {
+const struct fields config_policy_fields = {
     .name = "trafficPolicy",
     .path = "clusters[].trafficPolicy",
     .size = sizeof(struct config_policy),
     .rows = policy_rows,
+    .not_empty = "traffic policy must have at least one field: connectionPool, outlierDetection, "
+                 "loadBalancer, tls or portLevelSettings",
     .help = "Istio's words. A block that is present gets Istio's defaults for what it leaves out; "
             "without the block, the defaults of `firebreak run --to` protect.",
 };
@@ -326,7 +439,21 @@ static const struct field cluster_rows[] = {
      .kind = FIELD_NAME,
      .at = AT(name),
      .required = true,
-     .help = "stands in metrics (`cluster.NAME.`, ':' as '_'); once in the file"},
+     .help = "stands in metrics (`cluster.NAME.`, ':' as '_') where there is no `host`; once in "
+             "the file"},
+    {.name = "host",
+     .kind = FIELD_NAME,
+     .at = AT(host),
+     .max = 253,
+     .help = "name of the service as in a DestinationRule's `spec.host`; then the cluster is "
+             "`outbound|PORT||HOST` in metrics, pages and logs"},
+    {.name = "port",
+     .kind = FIELD_COUNT,
+     .at = AT(port),
+     .min = 1,
+     .max = 65535,
+     .preset = 80,
+     .help = "port of that service: for its name, and for `portLevelSettings`"},
     {.name = "protocol",
      .kind = FIELD_CHOICE,
      .at = AT(protocol),
@@ -364,7 +491,7 @@ static const struct field cluster_rows[] = {
     {.name = "trafficPolicy",
      .kind = FIELD_OBJECT,
      .at = AT(policy),
-     .of = &policy_fields,
+     .of = &config_policy_fields,
      .help = "Istio's limits and outlier detection"},
     {.name = "resilience",
      .kind = FIELD_OBJECT,
@@ -376,8 +503,6 @@ static const struct field cluster_rows[] = {
      .at = AT(expect),
      .of = &config_expect_fields,
      .help = "what is known of the answers; a route can say it of its own"},
-    {.name = "host", .kind = FIELD_LATER, .help = "DestinationRules"},
-    {.name = "port", .kind = FIELD_LATER, .help = "DestinationRules"},
     {.name = "healthCheck", .kind = FIELD_LATER, .help = "active health checks"},
     {.name = "tls", .kind = FIELD_LATER, .help = "TLS"},
     {.name = NULL},

@@ -214,6 +214,39 @@ static bool is_tab(const struct builder *b)
     return i < source.len && source.data[i] == '\t';
 }
 
+/* The line of the problem. */
+static struct bytes problem_line(const struct builder *b)
+{
+    struct bytes rest = b->source;
+    size_t line = b->parser.problem_mark.line;
+
+    while (line > 0 && rest.len > 0) {
+        size_t end = config_line_break(rest);
+
+        line -= end > 0;
+        rest = bytes_skip(rest, end > 0 ? end : 1);
+    }
+    for (size_t i = 0; i < rest.len; i++)
+        if (config_line_break(bytes_skip(rest, i)) > 0)
+            return bytes_slice(rest, 0, i);
+    return rest;
+}
+
+/* "kind: DestinationRule metadata: name: x": as copied from a page that lost its lines. */
+static bool is_one_line(const struct builder *b)
+{
+    struct bytes line = problem_line(b);
+    unsigned keys = 0;
+
+    if (b->parser.problem == NULL ||
+        !bytes_equal(bytes_of(b->parser.problem),
+                     BYTES("mapping values are not allowed in this context")))
+        return false;
+    for (size_t i = 1; i + 1 < line.len && line.data[i] != '#'; i++)
+        keys += line.data[i] == ':' && line.data[i + 1] == ' ' && line.data[i - 1] != ' ';
+    return keys >= 2;
+}
+
 static void explain(struct builder *b)
 {
     const yaml_parser_t *p = &b->parser;
@@ -224,6 +257,9 @@ static void explain(struct builder *b)
         text_str(t, "out of memory");
     } else if (is_tab(b)) {
         text_str(t, "a tab: YAML is indented with blanks");
+    } else if (is_one_line(b)) {
+        text_str(t, "several keys in one line: line breaks and indentation are lost; write each "
+                    "key in a line of its own, two blanks further right than the key it is in");
     } else {
         text_str(t, "not valid YAML: ");
         text_str(t, p->problem != NULL ? p->problem : "cannot be read");

@@ -37,9 +37,11 @@ static void store(const struct field *row, void *out, uint64_t value)
     case FIELD_NAME:
     case FIELD_ADDRESS:
     case FIELD_TEXTS:
+    case FIELD_LABELS:
     case FIELD_OBJECT:
     case FIELD_OBJECTS:
     case FIELD_LATER:
+    case FIELD_REFUSED:
         return;
     }
 }
@@ -135,9 +137,11 @@ static const char *wanted(enum field_kind kind)
     case FIELD_CHOICE:
         return "one of";
     case FIELD_TEXTS:
+    case FIELD_LABELS:
     case FIELD_OBJECT:
     case FIELD_OBJECTS:
     case FIELD_LATER:
+    case FIELD_REFUSED:
         break;
     }
     return "";
@@ -151,6 +155,39 @@ static struct text *begin_wrong(struct field_reader *r, const struct field *row,
 
     config_quote(t, bytes_of(row->name));
     return t;
+}
+
+static bool is_negative(struct bytes b)
+{
+    uint64_t ignored;
+
+    return bytes_start_with(b, BYTES("-")) && bytes_parse_u64(bytes_skip(b, 1), &ignored);
+}
+
+/* "http1MaxPendingRequests" as Istio says it: "http1 max pending requests". */
+static void put_words(struct text *t, const char *name)
+{
+    for (; *name != '\0'; name++) {
+        if (byte_lower((uint8_t)*name) != (uint8_t)*name)
+            text_char(t, ' ');
+        text_char(t, (char)byte_lower((uint8_t)*name));
+    }
+}
+
+/* What Istio's own validation would say: its words can be searched for. */
+static void say_as_istio(struct text *t, const struct field *row, struct bytes value)
+{
+    if (row->percent) {
+        text_str(t, ": percentage ");
+        text_put(t, bytes_slice(value, 0, 20));
+        text_str(t, " is not in range 0..100");
+    } else if (row->kind == FIELD_COUNT) {
+        text_str(t, ": ");
+        put_words(t, row->name);
+        text_str(t, " must be non-negative");
+    } else {
+        text_str(t, ": duration must be greater than 1ms");
+    }
 }
 
 static void or_the_word(struct text *t, const struct field *row)
@@ -176,12 +213,14 @@ static void wrong_type(struct field_reader *r, const struct field *row,
     if (detail != NULL) {
         text_str(t, ": ");
         text_str(t, detail);
+    } else if (row->kind == FIELD_COUNT && is_negative(node->text)) {
+        say_as_istio(t, row, node->text);
     }
     config_error_end(r->errors);
 }
 
 static void out_of_range(struct field_reader *r, const struct field *row,
-                         const struct config_node *node)
+                         const struct config_node *node, uint64_t value)
 {
     struct text *t = begin_wrong(r, row, node);
 
@@ -197,6 +236,8 @@ static void out_of_range(struct field_reader *r, const struct field *row,
     or_the_word(t, row);
     text_str(t, "; not ");
     config_quote(t, node->text);
+    if (row->percent || (row->kind == FIELD_SPAN && row->min == NS_PER_MS && value < row->min))
+        say_as_istio(t, row, node->text);
     config_error_end(r->errors);
 }
 
@@ -223,7 +264,7 @@ static bool parse_number(const struct field *row, struct bytes b, uint64_t *valu
         return false;
     if (*value % unit != 0) {
         *detail = row->kind == FIELD_SECONDS ? "fractions of a second are not possible here"
-                                             : "less than a millisecond is not possible";
+                                             : "only durations to ms precision are supported";
         return false;
     }
     if (row->kind == FIELD_SECONDS)
@@ -257,7 +298,7 @@ static void read_number(struct field_reader *r, const struct field *row,
     if (value == 0 && row->zero_is_word)
         store(row, out, row->word_value);
     else if (row->kind != FIELD_SWITCH && (value < row->min || value > most(row)))
-        out_of_range(r, row, node);
+        out_of_range(r, row, node, value);
     else
         store(row, out, value);
 }
@@ -328,7 +369,7 @@ static void read_choice(struct field_reader *r, const struct field *row,
         wrong_choice(r, row, node);
 }
 
-static bool is_name(struct bytes b)
+static bool is_name(struct bytes b, size_t most)
 {
     for (size_t i = 0; i < b.len; i++) {
         uint8_t c = byte_lower(b.data[i]);
@@ -337,22 +378,25 @@ static bool is_name(struct bytes b)
         if (!plain && (c == 0 || strchr("._-:/|@", c) == NULL))
             return false;
     }
-    return b.len <= NAME_MAX_LENGTH;
+    return b.len <= most;
 }
 
 static void read_text(struct field_reader *r, const struct field *row,
                       const struct config_node *node, void *out)
 {
+    size_t most = row->max != 0 ? row->max : NAME_MAX_LENGTH;
     struct text *t;
 
     if (node->text.len == 0 || config_node_empty(node)) {
         wrong_type(r, row, node, NULL);
         return;
     }
-    if (row->kind == FIELD_NAME && !is_name(node->text)) {
+    if (row->kind == FIELD_NAME && !is_name(node->text, most)) {
         t = begin_wrong(r, row, node);
-        text_str(t, " may have up to 128 letters, digits and . _ - : / | @, since it stands in the "
-                    "names of metrics; not ");
+        text_str(t, " may have up to ");
+        text_u64(t, most);
+        text_str(t, " letters, digits and . _ - : / | @, since it stands in the names of metrics; "
+                    "not ");
         config_quote(t, node->text);
         config_error_end(r->errors);
         return;

@@ -126,3 +126,32 @@ void snapshot_drop(struct snapshot *s)
     arena_release(&s->arena);
     memory_give(s);
 }
+
+static const struct cluster *find_by_host(const struct snapshot *s, struct bytes host)
+{
+    const struct cluster *found = NULL;
+
+    for (uint32_t i = 0; i < s->cluster_count; i++) {
+        const struct cluster *c = &s->clusters[i];
+
+        if (c->alias.len == 0 || !bytes_equal(c->host, host))
+            continue;
+        if (found != NULL)
+            return NULL;
+        found = c;
+    }
+    return found;
+}
+
+const struct cluster *snapshot_find_cluster(const struct snapshot *s, struct bytes name)
+{
+    if (name.len == 0)
+        return NULL;
+    for (uint32_t i = 0; i < s->cluster_count; i++)
+        if (bytes_equal(s->clusters[i].name, name))
+            return &s->clusters[i];
+    for (uint32_t i = 0; i < s->cluster_count; i++)
+        if (bytes_equal(s->clusters[i].alias, name))
+            return &s->clusters[i];
+    return find_by_host(s, name);
+}

@@ -41,13 +41,16 @@ struct circuit_limits {
 };
 
 struct cluster {
-    struct bytes name;
+    struct bytes name;      /* as shown; "outbound|80||a.b" where there is a host */
     struct bytes stat_name; /* ':' as '_' */
+    struct bytes alias;     /* as configured; empty: a subset */
+    struct bytes host;      /* of a DestinationRule, in full; may be empty */
     uint32_t endpoint_count;
     const struct endpoint *endpoints;
     enum lb_kind lb;
     struct circuit_limits limits;
     struct outlier_config outlier;
+    uint32_t min_health_percent; /* fewer are healthy: panic; 0: never */
     span_ns connect_timeout;
     span_ns idle_timeout; /* of upstream connections */
     bool keepalive;       /* TCP */
@@ -140,6 +143,12 @@ struct snapshot *snapshot_take(struct snapshot *s);
 /* The last reference frees it, drops its cluster states and frees its listener states. */
 void snapshot_drop(struct snapshot *s);
 
+/*
+ * The cluster that goes by |name|: as shown, as configured, or by the host that no other has.
+ * NULL: none.
+ */
+const struct cluster *snapshot_find_cluster(const struct snapshot *s, struct bytes name);
+
 /* What `run --to` and absent keys get. The one place for these numbers. */
 extern const struct circuit_limits default_limits;
 extern const struct outlier_config default_outlier;
@@ -153,5 +162,7 @@ extern const struct http_limits default_http_limits;
 #define DEFAULT_BODY_TIMEOUT    (300 * NS_PER_S)
 #define DEFAULT_CLIENT_IDLE     (3600 * NS_PER_S)
 #define DEFAULT_DRAIN_TIMEOUT   (30 * NS_PER_S)
+
+#define DEFAULT_MIN_HEALTH_PERCENT 50
 
 #endif

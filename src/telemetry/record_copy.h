@@ -20,7 +20,7 @@
     X(user_agent, 1024)                                                                            \
     X(forwarded_for, 1024)                                                                         \
     X(route, 256)                                                                                  \
-    X(cluster, 256)                                                                                \
+    X(cluster, 352)                                                                                \
     X(upstream_host, 256)
 
 #define X(name, limit) RECORD_TEXT_##name,

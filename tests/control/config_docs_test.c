@@ -25,20 +25,14 @@ static char stored[256 * 1024];
 static const char *kind_text(enum field_kind kind)
 {
     static const char *const texts[] = {
-        [FIELD_SWITCH] = "on, off",
-        [FIELD_COUNT] = "number",
-        [FIELD_SECONDS] = "duration",
-        [FIELD_SIZE32] = "size",
-        [FIELD_SIZE] = "size",
-        [FIELD_SPAN] = "duration",
-        [FIELD_TEXT] = "text",
-        [FIELD_NAME] = "name",
-        [FIELD_ADDRESS] = "address",
-        [FIELD_CHOICE] = "",
-        [FIELD_TEXTS] = "list",
-        [FIELD_OBJECT] = "map",
-        [FIELD_OBJECTS] = "list of maps",
-        [FIELD_LATER] = "",
+        [FIELD_SWITCH] = "on, off",   [FIELD_COUNT] = "number",
+        [FIELD_SECONDS] = "duration", [FIELD_SIZE32] = "size",
+        [FIELD_SIZE] = "size",        [FIELD_SPAN] = "duration",
+        [FIELD_TEXT] = "text",        [FIELD_NAME] = "name",
+        [FIELD_ADDRESS] = "address",  [FIELD_CHOICE] = "",
+        [FIELD_TEXTS] = "list",       [FIELD_LABELS] = "labels",
+        [FIELD_OBJECT] = "map",       [FIELD_OBJECTS] = "list of maps",
+        [FIELD_LATER] = "",           [FIELD_REFUSED] = "",
     };
 
     return texts[kind];
@@ -102,17 +96,26 @@ static void write_row(struct text *t, const struct field *row)
     text_str(t, " | ");
     write_default(t, row);
     text_str(t, " | ");
-    text_str(t, row->help);
+    for (const char *c = row->help; *c != '\0'; c++) {
+        text_str(t, *c == '|' ? "\\" : "");
+        text_char(t, *c);
+    }
     text_str(t, " |\n");
 }
 
-static void write_later(struct text *t, const struct fields *f)
+static bool is_read(const struct field *row)
 {
-    const char *before = "\nNot supported yet, and refused by name: ";
+    return row->kind != FIELD_LATER && row->kind != FIELD_REFUSED;
+}
+
+static void write_unread(struct text *t, const struct fields *f, enum field_kind kind)
+{
+    const char *before =
+        kind == FIELD_LATER ? "\nNot supported yet, and refused by name: " : "\nRefused by name: ";
     bool any = false;
 
     for (const struct field *row = f->rows; row->name != NULL; row++) {
-        if (row->kind != FIELD_LATER)
+        if (row->kind != kind)
             continue;
         text_str(t, before);
         text_str(t, "`");
@@ -151,9 +154,10 @@ static void write_fields(struct text *t, const struct fields *f)
     }
     text_str(t, "| key | value | bounds | default | meaning |\n|---|---|---|---|---|\n");
     for (const struct field *row = f->rows; row->name != NULL; row++)
-        if (row->kind != FIELD_LATER)
+        if (is_read(row))
             write_row(t, row);
-    write_later(t, f);
+    write_unread(t, f, FIELD_LATER);
+    write_unread(t, f, FIELD_REFUSED);
     for (const struct field *row = f->rows; row->name != NULL; row++)
         if (row->of != NULL && is_new(row->of))
             write_fields(t, row->of);
@@ -190,6 +194,7 @@ static void the_reference_is_what_the_tables_say(void **state)
 
     text_init(&t, written, sizeof(written));
     write_fields(&t, &config_file_fields);
+    write_fields(&t, &config_rule_fields);
     text_str(&t, "\n");
     text_end(&t);
     assert_false(t.failed);
@@ -218,7 +223,7 @@ static void check_fields(const struct fields *f)
     for (const struct field *row = f->rows; row->name != NULL; row++) {
         uint64_t preset;
 
-        if (row->kind == FIELD_LATER)
+        if (!is_read(row))
             continue;
         assert_true(row->at >= sizeof(struct field_head) && row->at < f->size);
         assert_non_null(row->help);
@@ -239,6 +244,7 @@ static void every_default_is_within_its_bounds(void **state)
 {
     (void)state;
     check_fields(&config_file_fields);
+    check_fields(&config_rule_fields);
 }
 
 int main(void)

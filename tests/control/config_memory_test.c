@@ -92,7 +92,10 @@ static const char good[] =
     "- {name: v, listen: '127.0.0.1:1', routes: [{cluster: b}]}\n"
     "clusters:\n"
     "- {name: a, endpoints: [{address: 'h:1', zone: z, version: v}, {address: 'unix:/run/e'}]}\n"
-    "- {name: b, endpoints: [{address: '[::1]:1'}], trafficPolicy: {connectionPool: {}}}\n";
+    "- {name: b, endpoints: [{address: '[::1]:1'}], host: s.t, "
+    "trafficPolicy: {connectionPool: {tcp: {}}}}\n"
+    "---\napiVersion: networking.istio.io/v1\nkind: DestinationRule\n"
+    "spec: {host: s.t, trafficPolicy: {outlierDetection: {}}, subsets: [{name: x}]}\n";
 static const char bad[] = "workers: x\nlisteners: [{nam: x}]\nclusters: [{name: a b}]\n";
 
 /* Larger than the first blocks of the arenas, so that each growth can fail too. */
@@ -104,10 +107,14 @@ static void make_large(void)
                        "listeners: [{name: w, listen: '0.0.0.0:1', routes: "
                        "[{cluster: c0}]}]\nclusters:\n");
 
-    for (int i = 0; i < 120; i++)
+    for (int i = 0; i < 60; i++)
         len += snprintf(large + len, sizeof(large) - (size_t)len,
-                        "- {name: c%d, endpoints: [{address: 'name%d.test:80', zone: zzzzzz}]}\n",
-                        i, i);
+                        "- {name: c%d, host: s%d.n, endpoints: [{address: 'name%d.test:80', zone: "
+                        "zzzzzz}]}\n",
+                        i, i, i);
+    snprintf(large + len, sizeof(large) - (size_t)len,
+             "---\napiVersion: networking.istio.io/v1\nkind: DestinationRule\n"
+             "spec: {host: '*', subsets: [{name: x, labels: {}}, {name: y}]}\n");
 }
 
 /* The "path" is the content. */

@@ -332,8 +332,8 @@ static void the_long_example_says_what_it_says(void **state)
 
 static void a_block_that_is_present_gets_istios_defaults(void **state)
 {
-    struct snapshot *s =
-        load(A_CLUSTER("  trafficPolicy: {connectionPool: {}, outlierDetection: {}}\n"), NULL);
+    struct snapshot *s = load(
+        A_CLUSTER("  trafficPolicy: {connectionPool: {http: {}}, outlierDetection: {}}\n"), NULL);
     const struct cluster *c = &s->clusters[0];
     (void)state;
 
@@ -353,6 +353,7 @@ static void a_block_that_is_present_gets_istios_defaults(void **state)
     assert_int_equal(c->outlier.base_ejection, 30 * NS_PER_S);
     assert_int_equal(c->outlier.max_ejection, 300 * NS_PER_S);
     assert_int_equal(c->outlier.max_ejection_percent, 10);
+    assert_int_equal(c->min_health_percent, 0);
     snapshot_drop(s);
 }
 
