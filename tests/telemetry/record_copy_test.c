@@ -87,7 +87,7 @@ static void a_text_is_cut_at_its_limit_and_marked(void **state)
     c = copy_of(&r);
     assert_int_equal(c->record.path.len, 8192);
     assert_int_equal(c->record.user_agent.len, 1024);
-    assert_int_equal(c->record.cluster.len, 256);
+    assert_int_equal(c->record.cluster.len, 352);
     assert_int_equal(c->cut, 1u << RECORD_TEXT_user_agent | 1u << RECORD_TEXT_cluster);
     free(c);
 }
