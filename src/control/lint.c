@@ -169,6 +169,21 @@ static const struct config_accept *accepted(const struct lint_subject *s, const 
     return found != NULL ? found : accepted_in(&s->file->accept, id);
 }
 
+/* A place that is several clusters' names the one that is meant. */
+static struct bytes why_of(struct lint *l, const struct lint_subject *s, const struct lint_words *w)
+{
+    char room[WORDS_MAX + 128];
+    struct text t;
+
+    if (s->route != NULL || s->cluster_written == NULL || s->cluster_written->subset == NULL)
+        return keep(l, text_bytes(&w->why));
+    text_init(&t, room, sizeof(room));
+    lint_say(&t, "of subset '%.*s', ", (int)s->cluster_written->subset->name.len,
+             (const char *)s->cluster_written->subset->name.data);
+    text_put(&t, text_bytes(&w->why));
+    return keep(l, text_bytes(&t));
+}
+
 static void add(struct lint *l, const struct lint_trap *trap, const struct lint_subject *s,
                 const struct config_node *at, const struct lint_words *w)
 {
@@ -187,7 +202,7 @@ static void add(struct lint *l, const struct lint_trap *trap, const struct lint_
     f->trap = trap->id;
     f->severity = trap->severity;
     f->about = describe(l, s);
-    f->why = keep(l, text_bytes(&w->why));
+    f->why = why_of(l, s, w);
     f->instead = keep(l, text_bytes(&w->instead));
     f->file = l->places.sources[place.source].name;
     f->accepted = yes != NULL;

@@ -93,6 +93,10 @@ LINT_TRAP(lint_timeout_under_p99);
 LINT_TRAP(lint_per_try_never_fires);
 LINT_TRAP(lint_connect_never_fires);
 
+/* lint_rule.c */
+LINT_TRAP(lint_port_drops_blocks);
+LINT_TRAP(lint_subset_drops_blocks);
+
 /* lint_file.c */
 LINT_TRAP(lint_admin_exposed);
 LINT_TRAP(lint_route_never_reached);

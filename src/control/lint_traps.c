@@ -34,6 +34,8 @@ const struct lint_trap lint_traps[] = {
     {"waiting-unbounded", LINT_CLUSTER, LINT_DANGER, lint_waiting_unbounded},
     {"queue-below-connections", LINT_CLUSTER, LINT_WARNING, lint_queue_below_connections},
     {"no-keep-alive", LINT_CLUSTER, LINT_ADVICE, lint_no_keep_alive},
+    {"port-drops-blocks", LINT_CLUSTER, LINT_WARNING, lint_port_drops_blocks},
+    {"subset-drops-blocks", LINT_CLUSTER, LINT_WARNING, lint_subset_drops_blocks},
     {"cluster-unused", LINT_CLUSTER, LINT_WARNING, lint_cluster_unused},
     {.id = NULL},
 };

@@ -163,7 +163,7 @@ clusters:
     resilience: {accept: [{trap: few-peers, reason: a test}]}
 """)
     process = start(Process, "run", "-c", file)
-    wait_for(lambda: any(line.startswith("admin ") for line in process.out), "the start")
+    wait_for(lambda: any("server.started" in line for line in process.err), "the start")
     said = [line for line in process.err if "config.trap" in line]
     assert len(said) == 1 and "risky.yaml:5:27: danger: " in said[0], process.err
     assert said[0].endswith("[timeout-none]; `firebreak check` says what to write"), said[0]
