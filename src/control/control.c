@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "control/outlier_watch.h"
+#include "control/succession.h"
 #include "model/messages.h"
 
 #define MESSAGES_A_TURN 1024      /* then timers and events get their turn */
@@ -13,6 +14,7 @@
 
 /* What one worker is still to be told, and in this order; and whether it is done. */
 struct outbox {
+    struct snapshot *snapshot; /* a reference; NULL: none */
     bool drain;
     bool quit;
     bool done;
@@ -37,7 +39,9 @@ struct control {
     bool more;    /* messages were left in the inbox */
     bool draining;
     bool quitting;
-    struct snapshot *snapshot;
+    bool settled; /* all workers are at |snapshot|, and what it does not name is picked no more */
+    struct snapshot *snapshot; /* in force */
+    uint64_t version;          /* the last one given */
 };
 
 /* --- to the workers --- */
@@ -50,6 +54,18 @@ static bool post(struct control *c, uint32_t worker, const struct message *m, bo
     return !*pending;
 }
 
+static bool post_snapshot(struct control *c, uint32_t worker, struct outbox *o)
+{
+    const struct message m = {.kind = MESSAGE_SNAPSHOT, .object = o->snapshot};
+
+    if (o->snapshot == NULL)
+        return true;
+    if (!mailbox_post(c->workers[worker], &m))
+        return false;
+    o->snapshot = NULL;
+    return true;
+}
+
 /* False: the mailbox is full, and something is still pending. */
 static bool tell_worker(struct control *c, uint32_t worker)
 {
@@ -57,7 +73,8 @@ static bool tell_worker(struct control *c, uint32_t worker)
     const struct message quit = {.kind = MESSAGE_QUIT};
     struct outbox *o = &c->outboxes[worker];
 
-    return o->done || (post(c, worker, &drain, &o->drain) && post(c, worker, &quit, &o->quit));
+    return o->done || (post_snapshot(c, worker, o) && post(c, worker, &drain, &o->drain) &&
+                       post(c, worker, &quit, &o->quit));
 }
 
 static void tell_workers(struct control *c)
@@ -102,7 +119,9 @@ static void on_message(struct control *c, const struct message *m)
     case MESSAGE_WORKER_DONE:
         worker_done(c, m->index);
         return;
-    case MESSAGE_DRAIN: /* these are for workers */
+    case MESSAGE_ADOPTED:  /* was only to wake us: settle() */
+    case MESSAGE_SNAPSHOT: /* these are for workers */
+    case MESSAGE_DRAIN:
     case MESSAGE_QUIT:
     case MESSAGE_SLOT:
         return;
@@ -121,6 +140,58 @@ static void drain_inbox(struct control *c)
     c->more = n == MESSAGES_A_TURN;
 }
 
+/* --- snapshots --- */
+
+/* The oldest version that a worker may be at. */
+static uint64_t oldest_adopted(const struct control *c)
+{
+    uint64_t oldest = c->snapshot->version;
+
+    for (uint32_t i = 0; i < c->worker_count; i++) {
+        uint64_t at =
+            atomic_load_explicit(&c->process->worker_cells[i].version, memory_order_acquire);
+
+        if (!c->outboxes[i].done && at < oldest)
+            oldest = at;
+    }
+    return oldest;
+}
+
+static void settle(struct control *c)
+{
+    if (c->settled || oldest_adopted(c) < c->snapshot->version)
+        return;
+    succession_commit(c->snapshot);
+    c->settled = true;
+}
+
+static void send_snapshot(struct control *c)
+{
+    for (uint32_t i = 0; i < c->worker_count; i++) {
+        if (c->outboxes[i].done)
+            continue;
+        snapshot_drop(c->outboxes[i].snapshot);
+        c->outboxes[i].snapshot = snapshot_take(c->snapshot);
+    }
+    tell_workers(c);
+}
+
+bool control_publish(struct control *c, struct snapshot *s)
+{
+    struct snapshot *before = c->snapshot;
+
+    freshen(c);
+    s->version = ++c->version;
+    if (!succession_prepare(s, before, oldest_adopted(c), c->worker_count) ||
+        !outlier_watch_adopt(c->watch, s, c->now))
+        return false;
+    c->snapshot = snapshot_take(s);
+    c->settled = false;
+    send_snapshot(c);
+    snapshot_drop(before);
+    return true;
+}
+
 /* --- a turn --- */
 
 mono_ns control_wakeup(const struct control *c)
@@ -136,6 +207,7 @@ void control_turn(struct control *c)
     poller_dispatch(c->poller);
     drain_inbox(c);
     wheel_run(&c->wheel, c->now);
+    settle(c);
     c->turning = false;
 }
 
@@ -219,6 +291,8 @@ struct control *control_create(const struct control_setup *setup)
     c->process = setup->process;
     c->now = clock_read(c->clock);
     c->snapshot = snapshot_take(setup->snapshot);
+    c->version = c->snapshot->version;
+    c->settled = true;
     wheel_init(&c->wheel, c->now);
     timer_init(&c->repost, repost_due);
     c->outboxes = memory_take_array(c->worker_count + (size_t)1, sizeof(*c->outboxes));
@@ -236,6 +310,8 @@ void control_free(struct control *c)
     if (c == NULL)
         return;
     outlier_watch_free(c->watch);
+    for (uint32_t i = 0; c->outboxes != NULL && i < c->worker_count; i++)
+        snapshot_drop(c->outboxes[i].snapshot);
     snapshot_drop(c->snapshot);
     memory_give(c->outboxes);
     memory_give(c);

@@ -54,6 +54,13 @@ struct snapshot *control_snapshot(const struct control *c);
 struct process_state *control_process(const struct control *c);
 
 /*
+ * |s|, new and without run-time state, is in force from now on; |c| takes a reference of its own.
+ * What is still in it keeps all that was learnt and counted. Workers go over between two turns.
+ * False: no memory, and the one before stays in force.
+ */
+bool control_publish(struct control *c, struct snapshot *s);
+
+/*
  * Workers stop listening, finish what is under way, and are ended at the snapshot's drain timeout.
  * Again: nothing changes. As with all messages, one for which a worker's mailbox has no room is
  * posted again until there is.

@@ -10,28 +10,53 @@
 bool cluster_rt_init(struct cluster_rt *rt, const struct cluster *config, uint32_t worker,
                      struct rng *rng)
 {
-    uint32_t hosts = config->hosts.count;
-    struct lb *lb = memory_take(sizeof(*lb) + sizeof(uint32_t) * (hosts == 0 ? 1 : hosts));
-
-    if (lb == NULL)
-        return false;
-    lb_init(lb, config->lb, (uint32_t *)(void *)(lb + 1));
     *rt = (struct cluster_rt){
         .config = config,
         .state = config->state,
         .hosts = config->hosts,
         .worker = worker,
         .cells = config->state->cells[worker],
-        .lb = lb,
+        .lb = memory_take(sizeof(*rt->lb)),
         .rng = rng,
     };
-    return true;
+    if (rt->lb == NULL)
+        return false;
+    lb_init(rt->lb, config->lb, NULL);
+    if (cluster_rt_reserve(rt, config->hosts.count))
+        return true;
+    cluster_rt_release(rt);
+    return false;
 }
 
 void cluster_rt_release(struct cluster_rt *rt)
 {
     memory_give(rt->lb);
+    memory_give(rt->lb_room);
     rt->lb = NULL;
+    rt->lb_room = NULL;
+}
+
+bool cluster_rt_reserve(struct cluster_rt *rt, uint32_t hosts)
+{
+    uint32_t *room;
+
+    if (hosts <= rt->lb_size)
+        return true;
+    room = memory_take_array(hosts, sizeof(*room));
+    if (room == NULL)
+        return false;
+    lb_move(rt->lb, room);
+    memory_give(rt->lb_room);
+    rt->lb_room = room;
+    rt->lb_size = hosts;
+    return true;
+}
+
+void cluster_rt_adopt(struct cluster_rt *rt, const struct cluster *config)
+{
+    rt->config = config;
+    rt->hosts = config->hosts;
+    lb_change(rt->lb, config->lb);
 }
 
 bool cluster_rt_open(struct cluster_rt *rt, uint32_t host)

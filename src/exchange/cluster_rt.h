@@ -24,6 +24,8 @@ struct cluster_rt {
     uint32_t worker;             /* its number */
     struct cluster_cells *cells; /* this worker's */
     struct lb *lb;
+    uint32_t *lb_room; /* its list of hosts */
+    uint32_t lb_size;
     struct rng *rng; /* the worker's */
 };
 
@@ -31,6 +33,12 @@ struct cluster_rt {
 bool cluster_rt_init(struct cluster_rt *rt, const struct cluster *config, uint32_t worker,
                      struct rng *rng);
 void cluster_rt_release(struct cluster_rt *rt);
+
+/* Room for |hosts| hosts. False: no memory, and nothing has changed. */
+bool cluster_rt_reserve(struct cluster_rt *rt, uint32_t hosts);
+
+/* The same cluster as a later snapshot has it; there is room for its hosts. */
+void cluster_rt_adopt(struct cluster_rt *rt, const struct cluster *config);
 
 /* Takes a slot for one more upstream connection; false (and counted) where maxConnections is
  * reached. */

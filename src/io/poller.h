@@ -45,6 +45,7 @@ struct listen_options {
 struct listener_ops {
     void (*pause)(struct listener *l);
     void (*resume)(struct listener *l);
+    void (*turn_away)(struct listener *l);
     /* As bound: the real port for port 0. A unix path is the listener's and goes with it. */
     void (*address)(struct listener *l, struct address *out);
     void (*close)(struct listener *l);
@@ -121,6 +122,16 @@ static inline void listener_pause(struct listener *l)
 static inline void listener_resume(struct listener *l)
 {
     l->ops->resume(l);
+}
+
+/*
+ * From now on new connections go to whoever else listens at the address, where there is one, and
+ * are else kept waiting; those in the queue and those whose handshake is under way still come. For
+ * some time before listener_close, which resets what is in the queue.
+ */
+static inline void listener_turn_away(struct listener *l)
+{
+    l->ops->turn_away(l);
 }
 
 static inline void listener_address(struct listener *l, struct address *out)

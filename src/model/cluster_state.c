@@ -149,8 +149,9 @@ bool cluster_state_view(struct cluster_state *s, struct arena *arena, struct hos
 
     if (at == NULL)
         return false;
-    if (s->hosts.count > 0)
-        memcpy(at, s->slots, s->hosts.count * sizeof(struct host *));
+    for (uint32_t i = 0; i < s->hosts.count; i++)
+        at[i] =
+            s->slots[i] != NULL && host_state_of(s->slots[i])->gone_since == 0 ? s->slots[i] : NULL;
     *out = (struct host_set){.at = at, .count = s->hosts.count, .epoch = &s->epoch};
     return true;
 }

@@ -18,7 +18,11 @@ struct host_state {
     struct host host;       /* what policy sees */
     struct address address; /* this and |text| never change, and are the host's own */
     struct bytes text;      /* as shown: "127.0.0.1:9001" */
-    uint64_t absent_since;  /* version of the first snapshot without it; control thread only */
+    /* Control thread only, all of them versions of snapshots; how a host goes: control/succession.h
+     */
+    uint64_t named_by;     /* the last one that names it */
+    uint64_t absent_since; /* once all workers are at this one, none picks it; 0: present */
+    uint64_t gone_since;   /* the first one whose view has it no more; 0: not gone */
     uint32_t workers;
     void *raw;                     /* its memory */
     struct endpoint_cells cells[]; /* [worker] */

@@ -11,6 +11,11 @@ enum message_kind {
     MESSAGE_WORKER_DONE,
     /* control to worker: stop listening, finish what is under way, be gone by |at| */
     MESSAGE_DRAIN,
+    /* control to worker: object struct snapshot, with a reference that is now the worker's; adopt
+       it */
+    MESSAGE_SNAPSHOT,
+    /* worker to control: index worker; it has adopted the snapshot of version |value| */
+    MESSAGE_ADOPTED,
     /* control to worker: end at once */
     MESSAGE_QUIT,
     /* worker to worker: object struct cluster_state; give up an idle connection or try waiting

@@ -40,13 +40,24 @@ static struct listener_state *listener_state_create(uint32_t workers)
     lay_out_listener(&b, workers);
     if (!block_allocate(&b))
         return NULL;
-    return &lay_out_listener(&b, workers)->state;
+
+    struct listener_state *s = &lay_out_listener(&b, workers)->state;
+
+    atomic_init(&s->refs, 1);
+    return s;
 }
 
-static void listener_state_free(struct listener_state *s)
+struct listener_state *listener_state_take(struct listener_state *s)
 {
-    if (s != NULL)
-        memory_give(CONTAINER_OF(s, struct listener_block, state)->raw);
+    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+    return s;
+}
+
+void listener_state_drop(struct listener_state *s)
+{
+    if (s == NULL || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    memory_give(CONTAINER_OF(s, struct listener_block, state)->raw);
 }
 
 /* The arrays are ours and in our arena; const is what everybody else sees. */
@@ -69,6 +80,7 @@ static bool make_hosts(struct snapshot *s, struct cluster *c)
         endpoints[i].slot = cluster_state_add(c->state, &endpoints[i].address, endpoints[i].text);
         if (endpoints[i].slot == HOST_NO_SLOT)
             return false;
+        host_state_of(c->state->slots[endpoints[i].slot])->named_by = s->version;
     }
     return cluster_state_view(c->state, &s->arena, &c->hosts);
 }
@@ -119,8 +131,9 @@ void snapshot_drop(struct snapshot *s)
 {
     if (s == NULL || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
         return;
-    for (uint32_t i = 0; i < s->listener_count; i++)
-        listener_state_free(s->listeners[i].state);
+    for (uint32_t i = 0; s->base == NULL && i < s->listener_count; i++)
+        listener_state_drop(s->listeners[i].state);
+    snapshot_drop(s->base);
     for (uint32_t i = 0; i < s->cluster_count; i++)
         cluster_state_drop(s->clusters[i].state);
     arena_release(&s->arena);

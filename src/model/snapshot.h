@@ -86,6 +86,7 @@ struct http_limits {
 };
 
 struct listener_state {
+    _Atomic uint32_t refs;
     uint32_t workers;
     struct http_cells **cells; /* [worker] */
     _Atomic uint32_t port;     /* as bound: the real port where 0 was asked for */
@@ -104,7 +105,7 @@ struct listener_config {
     bool via;                 /* add Via */
     bool normalize_forwarded; /* forward the normalised path; false: as the client sent it */
     bool merge_slashes;
-    struct listener_state *state;
+    struct listener_state *state; /* a reference of the snapshot's */
 };
 
 enum log_format { LOG_FORMAT_JSON, LOG_FORMAT_TEXT };
@@ -117,6 +118,7 @@ struct access_log_config {
 struct snapshot {
     _Atomic uint32_t refs;
     uint64_t version;
+    struct snapshot *base; /* a reference: the one whose listeners these are; NULL: its own */
     struct arena arena;
     uint32_t listener_count;
     const struct listener_config *listeners;
@@ -137,10 +139,13 @@ struct snapshot {
  */
 bool snapshot_attach_state(struct snapshot *s, uint32_t workers);
 
+struct listener_state *listener_state_take(struct listener_state *s);
+void listener_state_drop(struct listener_state *s);
+
 /* An empty one with a reference of the caller's, to be filled. NULL: no memory. */
 struct snapshot *snapshot_create(void);
 struct snapshot *snapshot_take(struct snapshot *s);
-/* The last reference frees it, drops its cluster states and frees its listener states. */
+/* The last reference frees it and drops the states of its clusters and listeners. */
 void snapshot_drop(struct snapshot *s);
 
 /*

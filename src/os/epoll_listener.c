@@ -53,6 +53,27 @@ static void os_listener_resume(struct listener *base)
     source_watch(&l->source, EPOLLIN);
 }
 
+/* Only our own: after a restart the path may already be the successor's. */
+static void remove_path(const struct os_listener *l)
+{
+    struct stat about;
+
+    if (l->path[0] == '\0' || lstat(l->path, &about) != 0)
+        return;
+    if (about.st_dev == l->device && about.st_ino == l->inode)
+        (void)unlink(l->path);
+}
+
+static void os_listener_turn_away(struct listener *base)
+{
+    const struct os_listener *l = listener_of(base);
+
+    if (l->at.kind != ADDRESS_UNIX)
+        socket_turn_away(l->source.fd);
+    else
+        remove_path(l);
+}
+
 static void os_listener_address(struct listener *base, struct address *out)
 {
     *out = listener_of(base)->at;
@@ -124,17 +145,6 @@ static void listener_happened(struct source *s, uint32_t events)
         n++;
 }
 
-/* Only our own: after a restart the path may already be the successor's. */
-static void remove_path(const struct os_listener *l)
-{
-    struct stat about;
-
-    if (l->path[0] == '\0' || lstat(l->path, &about) != 0)
-        return;
-    if (about.st_dev == l->device && about.st_ino == l->inode)
-        (void)unlink(l->path);
-}
-
 static void os_listener_close(struct listener *base)
 {
     struct os_listener *l = listener_of(base);
@@ -164,6 +174,7 @@ static const struct source_ops source_ops = {
 static const struct listener_ops listener_ops = {
     .pause = os_listener_pause,
     .resume = os_listener_resume,
+    .turn_away = os_listener_turn_away,
     .address = os_listener_address,
     .close = os_listener_close,
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <linux/filter.h>
 #include <netinet/tcp.h>
 #include <sys/stat.h>
 
@@ -280,6 +281,24 @@ bool socket_met_itself(int fd, uint16_t port)
         return false;
     socket_name_to(&name, &peer);
     return address_equal(&local, &peer);
+}
+
+void socket_turn_away(int fd)
+{
+    /* What a filter of a TCP socket sees begins with the TCP header: flags at 13. */
+    static const struct sock_filter drop_syn[] = {
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, TH_SYN | TH_ACK),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TH_SYN, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+    };
+    const struct sock_fprog program = {
+        .len = sizeof(drop_syn) / sizeof(drop_syn[0]),
+        .filter = (struct sock_filter *)(uintptr_t)drop_syn,
+    };
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 }
 
 void socket_close_hard(int fd)

@@ -48,6 +48,13 @@ int socket_local(int fd, struct address *out);
  */
 bool socket_met_itself(int fd, uint16_t port);
 
+/*
+ * From now on the listening TCP socket takes part in no new handshake: SYNs are dropped, so that
+ * the client's kernel asks again when the socket is closed and another one may have taken its
+ * place. Handshakes under way go on.
+ */
+void socket_turn_away(int fd);
+
 /* close() will send a RST. */
 void socket_close_hard(int fd);
 

@@ -7,6 +7,7 @@
 #include "policy/lb.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "policy/lb_choice.h"
 
@@ -43,6 +44,20 @@ void lb_init(struct lb *lb, enum lb_kind kind, uint32_t *room)
 {
     assert(kind < LB_KIND_COUNT);
     *lb = (struct lb){.kind = kind, .eligible = room};
+}
+
+void lb_move(struct lb *lb, uint32_t *room)
+{
+    if (lb->eligible_count > 0)
+        memcpy(room, lb->eligible, lb->eligible_count * sizeof(*room));
+    lb->eligible = room;
+}
+
+/* Whose turn it is stays; the list is made anew. */
+void lb_change(struct lb *lb, enum lb_kind kind)
+{
+    lb->kind = kind;
+    lb->epoch--;
 }
 
 /* Position of the first eligible host with an index not below |host|. */

@@ -43,6 +43,12 @@ const char *lb_kind_text(enum lb_kind kind);
 /* |room| holds as many indices as the set has hosts, and outlives |lb|. */
 void lb_init(struct lb *lb, enum lb_kind kind, uint32_t *room);
 
+/* Another |room|, for as many hosts or more; the old one may be given back. */
+void lb_move(struct lb *lb, uint32_t *room);
+
+/* The hosts of the set are others now, or the kind is. */
+void lb_change(struct lb *lb, enum lb_kind kind);
+
 /*
  * Index of the host to use; a healthy one, not in |tried| (may be NULL) while there is such a one,
  * else any healthy one. LB_NO_HOST: none is healthy. Ejection shows at the very next pick.

@@ -9,21 +9,32 @@
 /* How long accepting rests when descriptors or memory ran out. */
 #define ACCEPT_REST (100 * NS_PER_MS)
 
+/*
+ * How long a listener that is to close still takes what is on its way: long enough for the third
+ * packet of a handshake that has begun, from far away.
+ */
+#define TURN_AWAY (500 * NS_PER_MS)
+
 /* How often that is worth a line in the log. */
 #define ACCEPT_QUIET NS_PER_S
 
+static struct listener_rt *listener_of(struct list *at)
+{
+    return CONTAINER_OF(at, struct listener_rt, link);
+}
+
 static void pause_all(struct worker *w)
 {
-    for (uint32_t i = 0; i < w->listener_count; i++)
-        if (w->listeners[i].listener != NULL)
-            listener_pause(w->listeners[i].listener);
+    for (struct list *at = w->listeners.next; at != &w->listeners; at = at->next)
+        if (listener_of(at)->listener != NULL)
+            listener_pause(listener_of(at)->listener);
 }
 
 static void resume_all(struct worker *w)
 {
-    for (uint32_t i = 0; i < w->listener_count; i++)
-        if (w->listeners[i].listener != NULL)
-            listener_resume(w->listeners[i].listener);
+    for (struct list *at = w->listeners.next; at != &w->listeners; at = at->next)
+        if (listener_of(at)->listener != NULL)
+            listener_resume(listener_of(at)->listener);
 }
 
 static void rest(struct worker *w, const char *why)
@@ -42,7 +53,7 @@ static void rest(struct worker *w, const char *why)
               "worker %u: %s; new connections wait in the kernel's queue", w->setup.index, why);
 }
 
-static void on_retry(struct timer *t, mono_ns now)
+void accepting_on_retry(struct timer *t, mono_ns now)
 {
     struct worker *w = CONTAINER_OF(t, struct worker, accept_retry);
 
@@ -62,6 +73,7 @@ static void on_accepted(void *owner, struct link *link, const struct address *pe
     struct worker *w = l->worker;
 
     bounds_add_client(w->setup.process);
+    l->connections++;
     downstream_accept(l, link, peer);
     if (!bounds_client_room(w->setup.process)) {
         listener_count(l, HTTP_downstream_cx_overflow, 1);
@@ -82,9 +94,10 @@ static const struct listener_events accepting_events = {
     .troubled = on_troubled,
 };
 
-void worker_client_left(struct worker *w)
+void accepting_left(struct listener_rt *l)
 {
-    bounds_give_client(w->setup.process);
+    l->connections--;
+    bounds_give_client(l->worker->setup.process);
 }
 
 /* Where port 0 was asked for, the first worker's port is everybody's. */
@@ -113,37 +126,168 @@ static int open_one(struct worker *w, struct listener_rt *l)
     return IO_OK;
 }
 
-int accepting_open(struct worker *w, const struct listener_config **failed)
+/* --- closing --- */
+
+static void close_now(struct listener_rt *l)
 {
-    const struct snapshot *s = w->snapshot;
+    wheel_cancel(&l->worker->wheel, &l->close);
+    if (l->listener != NULL)
+        listener_close(l->listener);
+    l->listener = NULL;
+}
 
-    timer_init(&w->accept_retry, on_retry);
-    w->listeners = memory_take_array(s->listener_count, sizeof(*w->listeners));
-    if (w->listeners == NULL)
-        return IO_NO_MEMORY;
-    w->listener_count = s->listener_count;
-    for (uint32_t i = 0; i < s->listener_count; i++) {
-        struct listener_rt *l = &w->listeners[i];
-        int error;
+static void on_close(struct timer *t, mono_ns now)
+{
+    (void)now;
+    close_now(CONTAINER_OF(t, struct listener_rt, close));
+}
 
-        l->worker = w;
-        l->config = &s->listeners[i];
-        l->cells = l->config->state->cells[w->setup.index];
-        error = open_one(w, l);
-        if (error != IO_OK) {
-            *failed = l->config;
-            return error;
-        }
-    }
-    return IO_OK;
+/* Whoever is in the queue or in the middle of a handshake is still served. */
+static void turn_away(struct listener_rt *l)
+{
+    if (l->listener == NULL || timer_armed(&l->close))
+        return;
+    listener_turn_away(l->listener);
+    wheel_arm(&l->worker->wheel, &l->close, mono_after(l->worker->now, TURN_AWAY));
+}
+
+void accepting_drain(struct worker *w)
+{
+    for (struct list *at = w->listeners.next; at != &w->listeners; at = at->next)
+        turn_away(listener_of(at));
+}
+
+bool accepting_closed(const struct worker *w)
+{
+    for (struct list *at = w->listeners.next; at != &w->listeners; at = at->next)
+        if (listener_of(at)->listener != NULL)
+            return false;
+    return true;
 }
 
 void accepting_close(struct worker *w)
 {
     wheel_cancel(&w->wheel, &w->accept_retry);
-    for (uint32_t i = 0; i < w->listener_count; i++) {
-        if (w->listeners[i].listener != NULL)
-            listener_close(w->listeners[i].listener);
-        w->listeners[i].listener = NULL;
+    for (struct list *at = w->listeners.next; at != &w->listeners; at = at->next)
+        close_now(listener_of(at));
+}
+
+/* --- life --- */
+
+static struct listener_rt *create(struct worker *w, const struct listener_config *config)
+{
+    struct listener_rt *l = memory_take(sizeof(*l));
+
+    if (l == NULL)
+        return NULL;
+    l->worker = w;
+    l->config = config;
+    l->adopted = w->config;
+    l->adopted->uses++;
+    l->cells = config->state->cells[w->setup.index];
+    timer_init(&l->close, on_close);
+    return l;
+}
+
+static void destroy(struct listener_rt *l)
+{
+    close_now(l);
+    l->adopted->uses--;
+    list_remove(&l->link);
+    memory_give(l);
+}
+
+int accepting_open(struct worker *w, const struct listener_config *config)
+{
+    struct listener_rt *l = create(w, config);
+    int error = l == NULL ? IO_NO_MEMORY : open_one(w, l);
+
+    if (error != IO_OK) {
+        if (l != NULL)
+            l->adopted->uses--;
+        memory_give(l);
+        return error;
     }
+    list_push_back(&w->listeners, &l->link);
+    if (w->accepting_paused)
+        listener_pause(l->listener);
+    return IO_OK;
+}
+
+/* --- another configuration --- */
+
+static struct listener_rt *find(struct worker *w, const struct listener_state *state)
+{
+    for (struct list *at = w->listeners.next; at != &w->listeners; at = at->next)
+        if (listener_of(at)->config->state == state && !listener_of(at)->closing)
+            return listener_of(at);
+    return NULL;
+}
+
+static void change(struct listener_rt *l, const struct listener_config *config)
+{
+    l->adopted->uses--;
+    l->adopted = l->worker->config;
+    l->adopted->uses++;
+    l->config = config;
+    l->wanted = true;
+}
+
+static void open_late(struct worker *w, const struct listener_config *config)
+{
+    int error = accepting_open(w, config);
+
+    if (error != IO_OK)
+        log_event(w->setup.log, LOG_ERROR, "listener.failed", "worker %u: %.*s: %s", w->setup.index,
+                  (int)config->name.len, (const char *)config->name.data, io_error_text(error));
+    else
+        listener_of(w->listeners.prev)->wanted = true;
+}
+
+static void retire(struct listener_rt *l)
+{
+    struct list *all = &l->worker->connections;
+
+    l->closing = true;
+    turn_away(l);
+    for (struct list *at = all->next; at != all; at = at->next)
+        if (CONTAINER_OF(at, struct downstream, all)->listener == l)
+            downstream_drain(CONTAINER_OF(at, struct downstream, all));
+}
+
+void accepting_adopt(struct worker *w, const struct snapshot *s)
+{
+    for (uint32_t i = 0; i < s->listener_count; i++) {
+        struct listener_rt *l = find(w, s->listeners[i].state);
+
+        if (l != NULL)
+            change(l, &s->listeners[i]);
+        else if (!w->draining)
+            open_late(w, &s->listeners[i]);
+    }
+    for (struct list *at = w->listeners.next; at != &w->listeners; at = at->next) {
+        if (!listener_of(at)->wanted && !listener_of(at)->closing)
+            retire(listener_of(at));
+        listener_of(at)->wanted = false;
+    }
+}
+
+void accepting_sweep(struct worker *w)
+{
+    struct list *at = w->listeners.next;
+
+    while (at != &w->listeners) {
+        struct listener_rt *l = listener_of(at);
+
+        at = at->next;
+        if (l->closing && l->listener == NULL && l->connections == 0)
+            destroy(l);
+    }
+}
+
+void accepting_free(struct worker *w)
+{
+    wheel_cancel(&w->wheel, &w->accept_retry);
+    while (!list_empty(&w->listeners))
+        destroy(listener_of(w->listeners.next));
 }

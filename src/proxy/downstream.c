@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "io/error.h"
+#include "proxy/accepting.h"
 #include "proxy/forwarding.h"
 #include "proxy/recording.h"
 #include "proxy/router.h"
@@ -52,7 +53,7 @@ static void die(struct downstream *d)
     outbuf_release(&d->out, &w->outbufs);
     list_remove(&d->all);
     list_push_back(&w->dead_downstreams, &d->all);
-    worker_client_left(w);
+    accepting_left(d->listener);
 }
 
 static void close_now(struct downstream *d)
@@ -96,11 +97,17 @@ void downstream_kill(struct downstream *d)
 
 /* --- time --- */
 
+/* The process drains, or the listener is no longer configured. */
+bool downstream_ending(const struct downstream *d)
+{
+    return d->worker->draining || d->listener->closing;
+}
+
 static mono_ns idle_until(const struct downstream *d)
 {
     span_ns idle = d->listener->config->idle_timeout;
 
-    if (d->worker->draining && idle > DRAIN_IDLE)
+    if (downstream_ending(d) && idle > DRAIN_IDLE)
         idle = DRAIN_IDLE;
     return mono_after(d->worker->now, idle);
 }
@@ -152,8 +159,8 @@ static void on_alarm(struct timer *t, mono_ns now)
     switch (d->state) {
     case DOWNSTREAM_IDLE:
         listener_count(d->listener,
-                       d->worker->draining ? HTTP_downstream_cx_drain_close
-                                           : HTTP_downstream_cx_idle_timeout,
+                       downstream_ending(d) ? HTTP_downstream_cx_drain_close
+                                            : HTTP_downstream_cx_idle_timeout,
                        1);
         close_now(d);
         return;
@@ -570,7 +577,7 @@ void downstream_accept(struct listener_rt *listener, struct link *link, const st
 
     if (d == NULL) {
         link_abort(link);
-        worker_client_left(w);
+        accepting_left(listener);
         return;
     }
     *d = (struct downstream){.link = link, .worker = w, .listener = listener, .peer = *peer};

@@ -84,7 +84,10 @@ void downstream_tunnel(struct downstream *d);
 /* Breaks the connection off: the client must not take what it has for whole. */
 void downstream_cut(struct downstream *d);
 
-/* Closes if nothing is under way; else lets the present request be the last. */
+/* Is the present request the last? The process drains, or the listener is no longer configured. */
+bool downstream_ending(const struct downstream *d);
+
+/* It is ending now: a client that is idle has little time left to come with a last request. */
 void downstream_drain(struct downstream *d);
 
 /* At once, whatever is under way. */

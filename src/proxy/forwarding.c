@@ -288,10 +288,15 @@ static void put_length(struct text *t, uint64_t length)
     text_put(t, BYTES("\r\n"));
 }
 
+static bool told_to_end(const struct stream *s)
+{
+    return worker_ends_connections(s->worker) || s->down->listener->closing;
+}
+
 /* May the client be told, and use, another request on this connection? */
 static bool closes(const struct stream *s, uint32_t status, bool host_goes_on)
 {
-    if (!s->facts.keep_alive || worker_ends_connections(s->worker) || s->close_client)
+    if (!s->facts.keep_alive || told_to_end(s) || s->close_client)
         return true;
     /* It refuses an upload that is still under way: what follows of it is nobody's. */
     return !exchange_request_complete(&s->x) && (status >= 300 || !host_goes_on);
@@ -319,7 +324,7 @@ static void put_answer_framing(struct stream *s, struct text *t, const struct me
 static void put_connection(struct stream *s, struct text *t, uint32_t status, bool host_goes_on)
 {
     s->close_client = closes(s, status, host_goes_on);
-    if (s->facts.keep_alive && worker_ends_connections(s->worker))
+    if (s->facts.keep_alive && told_to_end(s))
         listener_count(s->down->listener, HTTP_downstream_cx_drain_close, 1);
     if (status == 101)
         text_put(t, BYTES("connection: upgrade\r\nupgrade: websocket\r\n"));

@@ -59,6 +59,11 @@ bool pools_init(struct cluster_pools *c, struct worker *w, const struct cluster 
            (config->hosts.count == 0 || grow(c, config->hosts.count));
 }
 
+bool pools_reserve(struct cluster_pools *c, uint32_t hosts)
+{
+    return cluster_rt_reserve(&c->rt, hosts) && (hosts <= c->pool_count || grow(c, hosts));
+}
+
 void pools_release(struct cluster_pools *c)
 {
     struct list *block;
@@ -109,6 +114,23 @@ static void look_through(struct cluster_pools *c)
     for (uint32_t i = 0; c->idle_count > 0 && i < c->pool_count; i++)
         if (!list_empty(&c->pools[i]->idle) && !cluster_rt_healthy(&c->rt, i))
             close_idle(c->pools[i]);
+}
+
+void pools_adopt(struct cluster_pools *c, const struct cluster *config)
+{
+    cluster_rt_adopt(&c->rt, config);
+}
+
+void pools_retire(struct cluster_pools *c, struct snapshot *last)
+{
+    c->kept = snapshot_take(last);
+    for (uint32_t i = 0; i < c->pool_count; i++)
+        close_idle(c->pools[i]);
+}
+
+bool pools_over(const struct cluster_pools *c)
+{
+    return c->kept != NULL && c->connections == 0 && c->streams == 0;
 }
 
 /* --- slots, shared with the other workers --- */
@@ -304,6 +326,12 @@ static void park(struct pool *p, struct upstream *up)
               mono_after(p->cluster->worker->now, p->cluster->rt.config->idle_timeout));
 }
 
+/* Will there be requests for an idle connection to |host|? */
+static bool may_be_kept(const struct cluster_pools *c, uint32_t host)
+{
+    return !c->worker->draining && c->kept == NULL && cluster_rt_healthy(&c->rt, host);
+}
+
 void pool_ready(struct pool *p, struct upstream *up)
 {
     struct cluster_pools *c = p->cluster;
@@ -316,7 +344,7 @@ void pool_ready(struct pool *p, struct upstream *up)
     while ((s = next_for(p)) != NULL)
         if (stream_connected(s, up))
             return;
-    if (slots_wanted(c) > 0 || c->worker->draining || !cluster_rt_healthy(&c->rt, p->host))
+    if (slots_wanted(c) > 0 || !may_be_kept(c, p->host))
         upstream_close(up);
     else
         park(p, up);

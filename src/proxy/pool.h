@@ -22,6 +22,18 @@ enum pool_wish { POOL_ANY, POOL_FRESH };
 bool pools_init(struct cluster_pools *c, struct worker *w, const struct cluster *config);
 void pools_release(struct cluster_pools *c);
 
+/* Room for |hosts| hosts. False: no memory, and nothing has changed. */
+bool pools_reserve(struct cluster_pools *c, uint32_t hosts);
+
+/* The same cluster as a later snapshot has it; there is room for its hosts. */
+void pools_adopt(struct cluster_pools *c, const struct cluster *config);
+
+/* The cluster is no longer configured; |last| is the last snapshot that has it. */
+void pools_retire(struct cluster_pools *c, struct snapshot *last);
+
+/* Retired, and nobody thinks of it any more. */
+bool pools_over(const struct cluster_pools *c);
+
 /* Finds or opens a connection to |host| for |s|, which is told what came of it, now or later. */
 void pool_get(struct cluster_pools *c, uint32_t host, struct stream *s, enum pool_wish wish);
 

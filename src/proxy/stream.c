@@ -47,6 +47,7 @@ static struct stream *make(struct downstream *down)
     if (s == NULL)
         return NULL;
     s->worker = w;
+    s->adopted = NULL;
     s->down = down;
     s->up = NULL;
     s->pool = NULL;
@@ -149,7 +150,7 @@ static void perform(struct stream *s, const struct action *a)
     switch (a->kind) {
     case ACTION_ATTEMPT:
     case ACTION_ATTEMPT_FRESH:
-        pools = CONTAINER_OF(s->x.cluster, struct cluster_pools, rt);
+        pools = pools_of(s->x.cluster);
         pool_get(pools, a->host, s, a->kind == ACTION_ATTEMPT ? POOL_ANY : POOL_FRESH);
         return;
     case ACTION_SEND:
@@ -172,7 +173,7 @@ static void perform(struct stream *s, const struct action *a)
         downstream_cut(s->down);
         return;
     case ACTION_ACCUSE:
-        pool_accuse(CONTAINER_OF(s->x.cluster, struct cluster_pools, rt), a->host, a->triggers);
+        pool_accuse(pools_of(s->x.cluster), a->host, a->triggers);
         return;
     case ACTION_FINISH:
         finish(s);
@@ -349,6 +350,24 @@ static void limit_kept(struct stream *s)
         outbuf_release(&s->out, &s->worker->outbufs);
 }
 
+/* What the request is routed by must stay until nobody thinks of it any more. */
+static void refer(struct stream *s, struct cluster_rt *cluster)
+{
+    s->adopted = s->worker->config;
+    s->adopted->uses++;
+    if (cluster != NULL)
+        pools_of(cluster)->streams++;
+}
+
+void stream_bury(struct stream *s)
+{
+    exchange_release(&s->x);
+    s->adopted->uses--;
+    if (s->x.cluster != NULL)
+        pools_of(s->x.cluster)->streams--;
+    slab_give(&s->worker->streams, s);
+}
+
 bool stream_begin(struct downstream *down, struct bytes path, const struct route *route, bool more)
 {
     struct worker *w = down->worker;
@@ -369,7 +388,8 @@ bool stream_begin(struct downstream *down, struct bytes path, const struct route
         return false;
     }
     if (route != NULL && route->cluster < w->cluster_count)
-        setup.cluster = &w->clusters[route->cluster].rt;
+        setup.cluster = &w->clusters[route->cluster]->rt;
+    refer(s, setup.cluster);
     exchange_init(&s->x, &setup, w->now);
     http1_body_init(&s->request.body, head, down->listener->config->limits.head_bytes);
     s->request.framing = head->body == BODY_CHUNKED ? RELAY_CHUNKED : RELAY_PLAIN;

@@ -38,6 +38,7 @@ struct request_facts {
 
 struct stream {
     struct worker *worker;
+    struct adopted *adopted; /* the configuration it was routed by */
     struct downstream *down;
     struct upstream *up;  /* NULL: none at present */
     struct pool *pool;    /* of the present attempt; NULL: none */
@@ -61,6 +62,9 @@ struct stream {
     struct relay response;  /* host to client */
     uint64_t bytes_to_host; /* of the present attempt */
 };
+
+/* Nobody looks at it any more. */
+void stream_bury(struct stream *s);
 
 /*
  * A request whose head is in |worker->head|. Begins it; on return it may already be over (then

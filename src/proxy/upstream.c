@@ -57,6 +57,7 @@ void upstream_bury(struct upstream *up)
     struct worker *w = up->pool->cluster->worker;
 
     list_remove(&up->all);
+    up->pool->cluster->connections--;
     inbuf_release(&up->in);
     slab_give(&w->upstreams, up);
 }
@@ -125,6 +126,7 @@ static void make(struct upstream *up, struct pool *pool, struct link *link)
     *up = (struct upstream){
         .link = link, .pool = pool, .state = UPSTREAM_CONNECTING, .connect_at = w->now};
     list_push_back(&w->upstream_links, &up->all);
+    pool->cluster->connections++;
     list_init(&up->in_pool);
     alarm_init(&up->alarm, on_alarm);
     alarm_set(&up->alarm, &w->wheel, mono_after(w->now, pool->cluster->rt.config->connect_timeout));

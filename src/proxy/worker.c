@@ -6,6 +6,7 @@
 #include "io/error.h"
 #include "model/messages.h"
 #include "proxy/accepting.h"
+#include "proxy/adopting.h"
 #include "proxy/downstream.h"
 #include "proxy/outbuf.h"
 #include "proxy/pool.h"
@@ -23,12 +24,8 @@ static void bury_streams(struct worker *w)
 {
     struct list *dead;
 
-    while ((dead = list_pop_front(&w->dead_streams)) != NULL) {
-        struct stream *s = CONTAINER_OF(dead, struct stream, waiting);
-
-        exchange_release(&s->x);
-        slab_give(&w->streams, s);
-    }
+    while ((dead = list_pop_front(&w->dead_streams)) != NULL)
+        stream_bury(CONTAINER_OF(dead, struct stream, waiting));
 }
 
 static void bury(struct worker *w)
@@ -38,6 +35,7 @@ static void bury(struct worker *w)
         downstream_bury(CONTAINER_OF(w->dead_downstreams.next, struct downstream, all));
     while (!list_empty(&w->dead_upstreams))
         upstream_bury(CONTAINER_OF(w->dead_upstreams.next, struct upstream, all));
+    adopting_sweep(w);
 }
 
 static uint64_t heap_allocations(const struct worker *w)
@@ -91,7 +89,7 @@ static void drain(struct worker *w, mono_ns until)
     if (w->draining)
         return;
     w->draining = true;
-    accepting_close(w);
+    accepting_drain(w);
     wheel_arm(&w->wheel, &w->drain_end, until);
     for (struct list *at = w->connections.next; at != &w->connections; at = at->next)
         downstream_drain(CONTAINER_OF(at, struct downstream, all));
@@ -109,8 +107,11 @@ static void quit(struct worker *w)
 static void slot_news(struct worker *w, const struct cluster_state *state)
 {
     for (uint32_t i = 0; i < w->cluster_count; i++)
-        if (w->clusters[i].rt.state == state)
-            pools_slot_news(&w->clusters[i]);
+        if (w->clusters[i]->rt.state == state)
+            pools_slot_news(w->clusters[i]);
+    for (struct list *at = w->retired.next; at != &w->retired; at = at->next)
+        if (CONTAINER_OF(at, struct cluster_pools, link)->rt.state == state)
+            pools_slot_news(CONTAINER_OF(at, struct cluster_pools, link));
 }
 
 static void read_message(struct worker *w, const struct message *m)
@@ -125,7 +126,11 @@ static void read_message(struct worker *w, const struct message *m)
     case MESSAGE_SLOT:
         slot_news(w, m->object);
         return;
+    case MESSAGE_SNAPSHOT:
+        adopting_go_over(w, m->object);
+        return;
     case MESSAGE_OUTLIER:
+    case MESSAGE_ADOPTED:
     case MESSAGE_WORKER_DONE:
         return;
     }
@@ -153,7 +158,7 @@ void worker_turn(struct worker *w)
     poller_dispatch(w->setup.poller);
     read_mail(w);
     wheel_run(&w->wheel, w->now);
-    if (w->draining && list_empty(&w->connections))
+    if (w->draining && list_empty(&w->connections) && accepting_closed(w))
         finish(w);
     bury(w);
     worker_count(w, WORKER_turns, 1);
@@ -243,7 +248,6 @@ static void init_slabs(struct worker *w)
 static void init(struct worker *w, const struct worker_setup *setup)
 {
     w->setup = *setup;
-    w->snapshot = snapshot_take(setup->snapshot);
     w->cells = &setup->process->worker_cells[setup->index];
     w->now = clock_read(setup->clock);
     wheel_init(&w->wheel, w->now);
@@ -254,22 +258,24 @@ static void init(struct worker *w, const struct worker_setup *setup)
     list_init(&w->dead_downstreams);
     list_init(&w->dead_upstreams);
     list_init(&w->dead_streams);
+    list_init(&w->listeners);
+    list_init(&w->adopted);
+    list_init(&w->retired);
     timer_init(&w->drain_end, on_drain_end);
+    timer_init(&w->accept_retry, accepting_on_retry);
 }
 
-static bool init_clusters(struct worker *w)
+static int open_listeners(struct worker *w, const struct listener_config **failed)
 {
-    uint32_t n = w->snapshot->cluster_count;
+    for (uint32_t i = 0; i < w->snapshot->listener_count; i++) {
+        int error = accepting_open(w, &w->snapshot->listeners[i]);
 
-    w->clusters = memory_take_array(n == 0 ? 1 : n, sizeof(*w->clusters));
-    if (w->clusters == NULL)
-        return false;
-    for (uint32_t i = 0; i < n; i++) {
-        w->cluster_count = i + 1;
-        if (!pools_init(&w->clusters[i], w, &w->snapshot->clusters[i]))
-            return false;
+        if (error == IO_OK)
+            continue;
+        *failed = &w->snapshot->listeners[i];
+        return error;
     }
-    return true;
+    return IO_OK;
 }
 
 int worker_create(const struct worker_setup *setup, struct worker **out,
@@ -282,8 +288,8 @@ int worker_create(const struct worker_setup *setup, struct worker **out,
     if (w == NULL)
         return error;
     init(w, setup);
-    if (init_clusters(w))
-        error = accepting_open(w, failed);
+    if (adopting_begin(w, setup->snapshot))
+        error = open_listeners(w, failed);
     if (error != IO_OK) {
         worker_free(w);
         return error;
@@ -301,6 +307,16 @@ static void release_slabs(struct worker *w)
     slab_release(&w->outbufs);
 }
 
+/* Snapshots that came too late. */
+static void drop_mail(struct worker *w)
+{
+    struct message m;
+
+    while (mailbox_take(w->setup.inbox, &m))
+        if (m.kind == MESSAGE_SNAPSHOT)
+            snapshot_drop(m.object);
+}
+
 void worker_free(struct worker *w)
 {
     if (w == NULL)
@@ -309,11 +325,8 @@ void worker_free(struct worker *w)
     kill_clients(w);
     close_idle_upstreams(w);
     bury(w);
-    for (uint32_t i = 0; i < w->cluster_count; i++)
-        pools_release(&w->clusters[i]);
-    memory_give(w->clusters);
-    memory_give(w->listeners);
+    drop_mail(w);
+    adopting_free(w);
     release_slabs(w);
-    snapshot_drop(w->snapshot);
     memory_give(w);
 }

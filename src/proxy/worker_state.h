@@ -24,9 +24,17 @@ struct pool {
     struct list waiting; /* struct stream, first come first */
 };
 
-/* This worker's run-time state of a cluster, and its pools. */
+/*
+ * This worker's run-time state of a cluster, and its pools. It stays while the cluster is
+ * configured; after that until its last request and connection are gone.
+ */
 struct cluster_pools {
     struct worker *worker;
+    struct list link;      /* retired: the worker's list of these */
+    struct snapshot *kept; /* retired: the last one that knows it; else NULL */
+    uint32_t connections;  /* that live */
+    uint32_t streams;      /* requests to it that are remembered */
+    bool wanted;           /* only while a snapshot is adopted */
     struct cluster_rt rt;
     struct pool **pools; /* [host] */
     uint32_t pool_count;
@@ -36,10 +44,23 @@ struct cluster_pools {
     uint32_t epoch; /* of the hosts' health, when idle connections were last looked through */
 };
 
+/* A configuration as it was loaded. Requests and listeners refer to the one they began with. */
+struct adopted {
+    struct list link;
+    struct snapshot *snapshot;
+    uint32_t uses;
+};
+
 struct listener_rt {
+    struct list link; /* the worker's; those that close are still there */
     struct worker *worker;
-    const struct listener_config *config;
+    const struct listener_config *config; /* of |adopted| */
+    struct adopted *adopted;
     struct listener *listener; /* NULL: closed */
+    struct timer close;        /* armed: it turns connections away and closes then */
+    uint32_t connections;      /* of clients that came by it */
+    bool closing;              /* no longer configured */
+    bool wanted;               /* only while a snapshot is adopted */
     struct http_cells *cells;  /* this worker's */
     struct address local;
 };
@@ -53,7 +74,9 @@ struct listener_rt {
 
 struct worker {
     struct worker_setup setup;
-    struct snapshot *snapshot;
+    struct snapshot *snapshot; /* in force */
+    struct adopted *config;    /* the one it was made from */
+    struct list adopted;       /* struct adopted, this and older ones still referred to */
     struct worker_cells *cells;
     mono_ns now; /* of the present turn */
     struct wheel wheel;
@@ -69,10 +92,10 @@ struct worker {
     struct list dead_downstreams;
     struct list dead_upstreams;
     struct list dead_streams;
-    uint32_t listener_count;
-    struct listener_rt *listeners;
+    struct list listeners; /* struct listener_rt */
     uint32_t cluster_count;
-    struct cluster_pools *clusters;
+    struct cluster_pools **clusters; /* as in the snapshot */
+    struct list retired;             /* struct cluster_pools that are no longer configured */
     struct timer accept_retry;
     struct timer drain_end;
     bool accepting_paused;
@@ -85,6 +108,11 @@ struct worker {
     struct message_head head;      /* the one being parsed or forwarded; only within one call */
     uint8_t scratch[SCRATCH_SIZE]; /* a response head on its way out */
 };
+
+static inline struct cluster_pools *pools_of(struct cluster_rt *rt)
+{
+    return CONTAINER_OF(rt, struct cluster_pools, rt);
+}
 
 static inline void worker_count(struct worker *w, enum worker_metric m, uint64_t n)
 {
@@ -107,9 +135,6 @@ static inline void listener_uncount(struct listener_rt *l, enum http_metric m)
 {
     cell_sub(&l->cells->at[m], 1);
 }
-
-/* A client's connection is gone: accepting may go on. */
-void worker_client_left(struct worker *w);
 
 /* "Mon, 30 Nov 2026 06:00:00 GMT", of now. */
 struct bytes worker_date(struct worker *w);

@@ -221,9 +221,17 @@ static void close_listener(struct listener *base)
     free_closed(l);
 }
 
+static void turn_away(struct listener *base)
+{
+    struct sim_listener *l = of(base);
+
+    list_remove(&l->link);
+}
+
 static const struct listener_ops listener_table = {
     .pause = pause,
     .resume = resume,
+    .turn_away = turn_away,
     .address = address,
     .close = close_listener,
 };
