@@ -107,6 +107,15 @@ static void begin_value(struct json *j, const char *key)
     j->need_comma = true;
 }
 
+void json_key(struct json *j, struct bytes key)
+{
+    if (j->need_comma)
+        text_char(j->text, ',');
+    put_string(j->text, key);
+    text_char(j->text, ':');
+    j->need_comma = false;
+}
+
 static void open_nest(struct json *j, const char *key, char bracket)
 {
     begin_value(j, key);

@@ -29,6 +29,8 @@ void json_object(struct json *j, const char *key) JSON_LINKED_AS(json_object);
 void json_object_end(struct json *j);
 void json_array(struct json *j, const char *key) JSON_LINKED_AS(json_array);
 void json_array_end(struct json *j);
+/* The key of the next value, which is then given with none. */
+void json_key(struct json *j, struct bytes key);
 void json_string(struct json *j, const char *key, struct bytes value) JSON_LINKED_AS(json_string);
 void json_text(struct json *j, const char *key, const char *value); /* NULL: null */
 void json_u64(struct json *j, const char *key, uint64_t value);

@@ -59,8 +59,7 @@ void config_build(struct config_build *b, const struct config_file *file)
     s->admin = config_build_address(b, &file->admin.listen);
     s->workers = file->workers;
     s->user = config_build_copy(b, file->user);
-    s->access_log.to = config_build_copy(b, file->access_log.to);
-    s->access_log.format = (enum log_format)file->access_log.format;
+    config_build_access_log(b, &file->access_log);
     s->memory_limit = file->memory_limit;
     s->drain_timeout = file->drain_timeout;
     config_build_clusters(b, file);

@@ -57,6 +57,8 @@ uint32_t config_build_find(const struct config_build *b, struct bytes name, bool
 
 /* config_build_cluster.c: all clusters of |file| into the snapshot. */
 void config_build_clusters(struct config_build *b, const struct config_file *file);
+/* config_build_log.c: the access log. */
+void config_build_access_log(struct config_build *b, const struct config_access_log *from);
 /* config_build_listener.c: all listeners. */
 void config_build_listeners(struct config_build *b, const struct config_file *file);
 

@@ -190,6 +190,41 @@ static void read_texts(struct field_reader *r, const struct field *row,
     }
 }
 
+/* Without the line feed that may end it. */
+static bool read_line(struct field_reader *r, const char *name, const struct config_node *node,
+                      struct field_text *line)
+{
+    struct bytes text = node->text;
+
+    if (text.len > 0 && text.data[text.len - 1] == '\n')
+        text.len--;
+    if (node->kind != CONFIG_TEXT || text.len == 0 || config_has_control(text)) {
+        wrong_shape(r, name, "one line of text", node);
+        return false;
+    }
+    line->head.node = node;
+    line->text = text;
+    return true;
+}
+
+static void read_pairs(struct field_reader *r, const struct field *row,
+                       const struct config_node *node, struct field_items *items)
+{
+    struct field_text *pair;
+
+    if (node->kind != CONFIG_MAP) {
+        wrong_shape(r, row->name, "a map of names to texts", node);
+        return;
+    }
+    if (!allocate_items(r, node, sizeof(*pair), items))
+        return;
+    pair = items->at;
+    for (const struct config_node *n = node->first; n != NULL; n = n->next, pair++) {
+        pair->key = n->key->text;
+        read_line(r, row->name, n, pair);
+    }
+}
+
 static void read_objects(struct field_reader *r, const struct field *row,
                          const struct config_node *node, struct field_items *items)
 {
@@ -268,6 +303,12 @@ static void read_row(struct field_reader *r, const struct field *row,
         return;
     case FIELD_TEXTS:
         read_texts(r, row, node, out);
+        return;
+    case FIELD_LINE:
+        read_line(r, row->name, node, out);
+        return;
+    case FIELD_PAIRS:
+        read_pairs(r, row, node, out);
         return;
     case FIELD_SWITCH:
     case FIELD_COUNT:

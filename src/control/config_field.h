@@ -27,6 +27,8 @@ enum field_kind {
     FIELD_CHOICE,  /* uint32_t: one of a few words */
     FIELD_TEXTS,   /* struct field_items of struct field_text */
     FIELD_LABELS,  /* struct field_items of struct field_label: keys of one's own */
+    FIELD_LINE,    /* struct field_text, not empty; may end in a line feed */
+    FIELD_PAIRS,   /* a map of any keys to lines: struct field_items of struct field_text, |key| */
     FIELD_OBJECT,  /* a struct that |of| describes */
     FIELD_OBJECTS, /* struct field_items of those */
     FIELD_LATER,   /* nothing yet: |help| says what it comes with */
@@ -48,10 +50,11 @@ struct field_items {
     void *at;
 };
 
-/* An element of FIELD_TEXTS. */
+/* An element of FIELD_TEXTS or FIELD_PAIRS, or a FIELD_LINE. */
 struct field_text {
     struct field_head head;
     struct bytes text;
+    struct bytes key; /* of FIELD_PAIRS */
 };
 
 /* An element of FIELD_LABELS. */

@@ -256,9 +256,6 @@ static const struct fields admin_fields = {
     .help = "`/stats`, `/clusters`, `/ready` and the other pages.",
 };
 
-static const char *const log_formats[] = {
-    [LOG_FORMAT_JSON] = "json", [LOG_FORMAT_TEXT] = "text", NULL};
-
 #define AT(member) offsetof(struct config_access_log, member)
 static const struct field access_log_rows[] = {
     {.name = "to",
@@ -267,11 +264,16 @@ static const struct field access_log_rows[] = {
      .preset_text = "off",
      .help = "`stdout`, `off`, or a file to append to"},
     {.name = "format",
-     .kind = FIELD_CHOICE,
+     .kind = FIELD_LINE,
      .at = AT(format),
-     .preset = LOG_FORMAT_JSON,
-     .choices = log_formats,
-     .help = "`json`: one object a line; `text`: Envoy's default line"},
+     .preset_text = "json",
+     .help =
+         "`json`: one object a line; `text` or `envoy`: Envoy's default line; `istio`: Istio's; "
+         "or a line with Envoy's operators (docs/access-log.md)"},
+    {.name = "jsonFormat",
+     .kind = FIELD_PAIRS,
+     .at = AT(json_format),
+     .help = "a JSON object of your own: names to values with operators"},
     {.name = NULL},
 };
 #undef AT

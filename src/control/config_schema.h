@@ -21,7 +21,8 @@ struct config_admin {
 struct config_access_log {
     struct field_head head;
     struct bytes to;
-    uint32_t format; /* enum log_format */
+    struct field_text format;       /* json, text, envoy, istio, or a line with operators */
+    struct field_items json_format; /* of field_text with |key| */
 };
 
 struct config_limits {

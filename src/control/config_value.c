@@ -38,6 +38,8 @@ static void store(const struct field *row, void *out, uint64_t value)
     case FIELD_ADDRESS:
     case FIELD_TEXTS:
     case FIELD_LABELS:
+    case FIELD_LINE:
+    case FIELD_PAIRS:
     case FIELD_OBJECT:
     case FIELD_OBJECTS:
     case FIELD_LATER:
@@ -138,6 +140,8 @@ static const char *wanted(enum field_kind kind)
         return "one of";
     case FIELD_TEXTS:
     case FIELD_LABELS:
+    case FIELD_LINE:
+    case FIELD_PAIRS:
     case FIELD_OBJECT:
     case FIELD_OBJECTS:
     case FIELD_LATER:

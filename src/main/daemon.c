@@ -49,6 +49,7 @@ struct daemon {
     struct admin_extra extras[EXTRAS];
     struct os_signals *signals;
     struct access_log *access_log; /* NULL: off */
+    char hostname[256];
     struct os_thread writer;
     bool writer_started;
     _Atomic bool writer_stops;
@@ -180,6 +181,11 @@ static int open_state(struct daemon *d)
     return open_loops(d);
 }
 
+static const char *environment(const char *name)
+{
+    return getenv(name);
+}
+
 static int open_access_log(struct daemon *d)
 {
     const struct access_log_config *c = &d->snapshot->access_log;
@@ -187,6 +193,8 @@ static int open_access_log(struct daemon *d)
     struct access_log_setup setup = {
         .files = d->setup->files,
         .format = c->format,
+        .around = {.hostname = os_process_hostname(d->hostname, sizeof(d->hostname)),
+                   .environment = environment},
         .workers = d->worker_count,
         .log = d->setup->log,
     };
@@ -244,6 +252,7 @@ static int open_worker(struct daemon *d, uint32_t index)
         .peer_count = d->worker_count,
         .log = d->setup->log,
         .records = d->access_log == NULL ? NULL : access_log_sink(d->access_log, index),
+        .log_format = d->access_log == NULL ? NULL : d->snapshot->access_log.format,
         .process = d->process,
         .snapshot = d->snapshot,
     };

@@ -2,11 +2,8 @@
 /* Response flags as text. */
 #include "model/flags.h"
 
-void flags_write(struct text *t, uint32_t flags)
+static void write(struct text *t, uint32_t flags, const char *const names[FLAG_COUNT])
 {
-#define X(name, long_name) #name,
-    static const char *const names[FLAG_COUNT] = {RESPONSE_FLAGS(X)};
-#undef X
     const char *before = "";
 
     for (unsigned i = 0; i < FLAG_COUNT; i++) {
@@ -18,4 +15,22 @@ void flags_write(struct text *t, uint32_t flags)
     }
     if (before[0] == '\0')
         text_char(t, '-');
+}
+
+void flags_write(struct text *t, uint32_t flags)
+{
+#define X(name, long_name) #name,
+    static const char *const names[FLAG_COUNT] = {RESPONSE_FLAGS(X)};
+#undef X
+
+    write(t, flags, names);
+}
+
+void flags_write_long(struct text *t, uint32_t flags)
+{
+#define X(name, long_name) long_name,
+    static const char *const names[FLAG_COUNT] = {RESPONSE_FLAGS(X)};
+#undef X
+
+    write(t, flags, names);
 }

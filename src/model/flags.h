@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Response flags, Envoy's names (reference/envoy-semantics.md 6.1), as bits of one word. */
+/*
+ * Response flags, Envoy's names (reference/envoy-semantics.md 6.1), as bits of one word. In the
+ * order in which Envoy sets those that come together: UO and URX, which say why there was no
+ * further retry, before the failure of the last attempt.
+ */
 #ifndef MODEL_FLAGS_H
 #define MODEL_FLAGS_H
 
@@ -9,15 +13,15 @@
 
 #define RESPONSE_FLAGS(X)                                                                          \
     X(UH, "NoHealthyUpstream")                                                                     \
-    X(UF, "UpstreamConnectionFailure")                                                             \
     X(UO, "UpstreamOverflow")                                                                      \
+    X(URX, "UpstreamRetryLimitExceeded")                                                           \
+    X(UF, "UpstreamConnectionFailure")                                                             \
     X(NR, "NoRouteFound")                                                                          \
     X(NC, "NoClusterFound")                                                                        \
     X(UT, "UpstreamRequestTimeout")                                                                \
     X(UC, "UpstreamConnectionTermination")                                                         \
     X(UPE, "UpstreamProtocolError")                                                                \
     X(LR, "LocalReset")                                                                            \
-    X(URX, "UpstreamRetryLimitExceeded")                                                           \
     X(SI, "StreamIdleTimeout")                                                                     \
     X(DPE, "DownstreamProtocolError")                                                              \
     X(DC, "DownstreamConnectionTermination")                                                       \
@@ -32,7 +36,9 @@ enum flag_index { RESPONSE_FLAGS(X) FLAG_COUNT };
 enum response_flag { FLAG_NONE = 0, RESPONSE_FLAGS(X) };
 #undef X
 
-/* "UF,UT", or "-" for none. */
+/* "URX,UF", or "-" for none. */
 void flags_write(struct text *t, uint32_t flags);
+/* "UpstreamRetryLimitExceeded,UpstreamConnectionFailure", or "-". */
+void flags_write_long(struct text *t, uint32_t flags);
 
 #endif

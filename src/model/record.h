@@ -14,6 +14,7 @@
 #include "base/units.h"
 
 #define RECORD_ATTEMPTS_MAX 8
+#define RECORD_PATH_MAX     8192 /* more of a path is not kept in the log */
 
 struct record_attempt {
     struct bytes endpoint; /* "10.0.0.1:8080" */
@@ -50,6 +51,13 @@ struct request_record {
     struct bytes route;
     struct bytes cluster;
     struct bytes upstream_host; /* last one; empty: none */
+    span_ns request_duration;   /* to the request's last byte; MONO_NEVER: it never came */
+    span_ns response_duration;  /* to the head of the host's answer; MONO_NEVER: none came */
+    bool trusts_forwarded_for;  /* |forwarded_for| is what trusted proxies and we wrote */
+    const struct bytes *request_headers; /* those the log's format names; NULL: none are kept */
+    const struct bytes *response_headers;
+    uint32_t request_header_count;
+    uint32_t response_header_count;
     struct address downstream_remote;
     struct address downstream_local;
     uint32_t attempt_count;

@@ -17,6 +17,7 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "base/units.h"
+#include "model/access_format.h"
 #include "model/cluster_state.h"
 #include "policy/lb.h"
 #include "policy/limit.h"
@@ -108,11 +109,9 @@ struct listener_config {
     struct listener_state *state; /* a reference of the snapshot's */
 };
 
-enum log_format { LOG_FORMAT_JSON, LOG_FORMAT_TEXT };
-
 struct access_log_config {
-    struct bytes to; /* "stdout", "off" or a path */
-    enum log_format format;
+    struct bytes to;                    /* "stdout", "off" or a path */
+    const struct access_format *format; /* NULL: JSON with our own keys */
 };
 
 struct snapshot {

@@ -110,6 +110,14 @@ int os_process_become(const char *user)
     return IO_OK;
 }
 
+const char *os_process_hostname(char *room, size_t size)
+{
+    if (gethostname(room, size) != 0)
+        return NULL;
+    room[size - 1] = '\0';
+    return room;
+}
+
 uint64_t os_process_seed(void)
 {
     uint64_t seed = 0;

@@ -3,6 +3,7 @@
 #ifndef OS_PROCESS_H
 #define OS_PROCESS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Raises the soft limit on descriptors to the hard one; what holds now. */
@@ -20,6 +21,9 @@ uint64_t os_process_memory(void);
  * Before threads are started.
  */
 int os_process_become(const char *user);
+
+/* What the machine is called, in |room|, a string; NULL: not known. */
+const char *os_process_hostname(char *room, size_t size);
 
 /* A seed from the kernel. */
 uint64_t os_process_seed(void);

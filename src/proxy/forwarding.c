@@ -236,6 +236,8 @@ bool forwarding_write_request(struct stream *s, struct bytes path)
         .websocket = head->websocket,
         .expects_continue = head->expect_continue,
     };
+    if (s->worker->setup.log_format != NULL)
+        kept_take(&s->kept_request, &s->worker->setup.log_format->request, head);
     text_init(&t, (char *)s->head, s->head_size);
     put_request(s, &t, head, path);
     s->head_len = (uint32_t)t.len;
@@ -339,6 +341,8 @@ struct bytes forwarding_write_answer(struct stream *s, const struct message_head
     struct worker *w = s->worker;
     struct text t;
 
+    if (w->setup.log_format != NULL)
+        kept_take(&s->kept_response, &w->setup.log_format->response, head);
     text_init(&t, (char *)w->scratch, sizeof(w->scratch));
     put_status_line(&t, head->status, head->reason);
     put_answer_fields(&t, head);

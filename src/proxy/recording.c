@@ -95,6 +95,21 @@ static void fill_attempts(struct request_record *r, const struct exchange *x)
     }
 }
 
+static span_ns since_start(const struct exchange *x, mono_ns at)
+{
+    return at == MONO_NEVER ? MONO_NEVER : mono_since(x->started_at, at);
+}
+
+/* Why there was no connection; NULL: there was. */
+static const char *transport_failure(enum reason reason)
+{
+    if (reason == REASON_CONNECT_FAILED)
+        return "connect failed: refused, unreachable or reset";
+    if (reason == REASON_CONNECT_TIMEOUT)
+        return "connect timeout";
+    return reason == REASON_CONNECT_LOCAL ? "no descriptors, memory or local ports" : NULL;
+}
+
 static void fill(struct request_record *r, const struct stream *s)
 {
     const struct exchange *x = &s->x;
@@ -111,6 +126,8 @@ static void fill(struct request_record *r, const struct stream *s)
         .status = x->status,
         .flags = x->flags,
         .details = reasons[x->reason].details,
+        .transport_failure = transport_failure(x->reason),
+        .trusts_forwarded_for = true,
         .bytes_received = s->request.moved,
         .bytes_sent = s->response.moved,
         .duration = mono_since(x->started_at, s->worker->now),
@@ -118,6 +135,12 @@ static void fill(struct request_record *r, const struct stream *s)
         .downstream_remote = s->down->peer,
         .downstream_local = s->down->listener->local,
     };
+    r->request_duration = since_start(x, x->complete_at);
+    r->response_duration = since_start(x, x->head_at);
+    r->request_headers = s->kept_request.at;
+    r->request_header_count = s->kept_request.count;
+    r->response_headers = s->kept_response.at;
+    r->response_header_count = s->kept_response.count;
     if (r->from_upstream && exchange_request_complete(x))
         r->upstream_service_time = mono_since(x->complete_at, x->head_at);
     if (x->route != NULL)
@@ -149,6 +172,7 @@ static void put_reject(struct downstream *d, struct request_record *r)
     if (w->setup.records == NULL)
         return;
     r->started = clock_wall(w->setup.clock);
+    r->request_duration = r->response_duration = MONO_NEVER;
     r->duration = mono_since(d->head_since, w->now);
     r->downstream_remote = d->peer;
     r->downstream_local = d->listener->local;
@@ -168,6 +192,8 @@ void recording_make_reject(struct downstream *d, uint32_t status, uint32_t flags
 void recording_make_refusal(struct downstream *d, enum reason reason)
 {
     const struct message_head *head = &d->worker->head;
+    const struct access_format *format = d->worker->setup.log_format;
+    struct kept_headers kept = {.at = NULL};
     struct request_record r = {
         .status = reasons[reason].status,
         .flags = reasons[reason].flag,
@@ -181,5 +207,10 @@ void recording_make_refusal(struct downstream *d, enum reason reason)
         .forwarded_for = message_value(head, FIELD_X_FORWARDED_FOR),
     };
 
+    if (format != NULL)
+        kept_take(&kept, &format->request, head);
+    r.request_headers = kept.at;
+    r.request_header_count = kept.count;
     put_reject(d, &r);
+    kept_release(&kept);
 }

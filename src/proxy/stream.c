@@ -36,6 +36,8 @@ static void bury_later(struct stream *s)
     alarm_cancel(&s->alarm, &s->worker->wheel);
     outbuf_release(&s->out, &s->worker->outbufs);
     free_head(s);
+    kept_release(&s->kept_request);
+    kept_release(&s->kept_response);
     list_push_back(&s->worker->dead_streams, &s->waiting);
 }
 
@@ -60,6 +62,7 @@ static struct stream *make(struct downstream *down)
     s->started_wall = w->setup.records == NULL ? 0 : clock_wall(w->setup.clock);
     s->head = NULL;
     s->head_size = 0;
+    s->kept_request = s->kept_response = (struct kept_headers){.at = NULL};
     s->out = (struct outbuf){.data = NULL};
     s->request.moved = 0;
     s->response.moved = 0;

@@ -14,6 +14,7 @@
 #include "codec/message.h"
 #include "exchange/exchange.h"
 #include "proxy/alarm.h"
+#include "proxy/keeping.h"
 #include "proxy/outbuf.h"
 #include "proxy/relay.h"
 #include "proxy/worker_state.h"
@@ -52,6 +53,8 @@ struct stream {
     struct exchange x;
     struct alarm alarm;
     struct request_facts facts;
+    struct kept_headers kept_request; /* for the access log */
+    struct kept_headers kept_response;
     wall_ns started_wall;
     uint8_t *head; /* the request's head as it goes upstream, and texts for the log */
     uint32_t head_len;

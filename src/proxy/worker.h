@@ -31,7 +31,8 @@ struct worker_setup {
     struct mailbox *const *peers; /* inboxes of all workers, this one's included */
     uint32_t peer_count;
     struct log *log;
-    struct record_sink *records; /* may be NULL: no access log */
+    struct record_sink *records;            /* may be NULL: no access log */
+    const struct access_format *log_format; /* whose headers are kept; may be NULL: none are */
     struct process_state *process;
     struct snapshot *snapshot; /* with its state attached (snapshot_attach_state) */
 };

@@ -14,8 +14,7 @@
 #include "telemetry/record_copy.h"
 #include "telemetry/ring.h"
 
-#define BATCH      (64u * 1024) /* flushed when this much is together */
-#define BATCH_ROOM (BATCH + ACCESS_LINE_MAX)
+#define BATCH (64u * 1024) /* flushed when this much is together */
 
 struct source {
     struct record_sink sink;
@@ -28,6 +27,7 @@ struct access_log {
     struct source *sources; /* [worker] */
     void *sources_raw;
     struct text batch;     /* whole lines, but that the first may have been written in part */
+    struct text scratch;   /* for access_render */
     uint64_t lines;        /* in the batch */
     bool torn;             /* the first line of the batch has been begun in the file */
     int trouble;           /* IO_OK, or what the file last said */
@@ -154,17 +154,22 @@ static void open_anew(struct access_log *l)
 
 /* --- the writer's side --- */
 
+/* A line for which the room does not suffice, which cannot be, is dropped rather than torn. */
 static void format(struct access_log *l, const struct record_copy *copy)
 {
-    switch (l->setup.format) {
-    case LOG_FORMAT_JSON:
+    size_t before = l->batch.len;
+
+    if (l->setup.format == NULL)
         access_line_json(&l->batch, copy);
-        break;
-    case LOG_FORMAT_TEXT:
-        access_line_text(&l->batch, copy);
-        break;
+    else
+        access_render(&l->batch, &l->scratch, l->setup.format, copy, &l->setup.around);
+    if (!l->batch.failed) {
+        l->lines++;
+        return;
     }
-    l->lines++;
+    l->batch.len = before;
+    l->batch.failed = false;
+    cell_add(&l->dropped, 1);
 }
 
 /* False: the batch is full and the file does not take it. */
@@ -235,6 +240,16 @@ static int open_first(struct access_log *l)
     return error;
 }
 
+static bool make_room(struct access_log *l)
+{
+    const struct access_format *f = l->setup.format;
+    size_t line = f == NULL ? ACCESS_LINE_MAX : access_render_room(f);
+
+    text_init(&l->batch, memory_take(BATCH + line), BATCH + line);
+    text_init(&l->scratch, memory_take(line), line);
+    return l->batch.data != NULL && l->scratch.data != NULL;
+}
+
 int access_log_create(const struct access_log_setup *setup, struct access_log **out)
 {
     struct access_log *l = memory_take(sizeof(*l));
@@ -243,8 +258,7 @@ int access_log_create(const struct access_log_setup *setup, struct access_log **
     if (l == NULL)
         return IO_NO_MEMORY;
     l->setup = *setup;
-    text_init(&l->batch, memory_take(BATCH_ROOM), BATCH_ROOM);
-    if (l->batch.data != NULL && make_sources(l))
+    if (make_room(l) && make_sources(l))
         error = open_first(l);
     if (error != IO_OK) {
         access_log_free(l);
@@ -284,5 +298,6 @@ void access_log_free(struct access_log *l)
         ring_release(&l->sources[i].ring);
     memory_give(l->sources_raw);
     memory_give(l->batch.data);
+    memory_give(l->scratch.data);
     memory_give(l);
 }

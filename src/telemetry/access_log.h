@@ -21,8 +21,9 @@
 #include "base/units.h"
 #include "io/files.h"
 #include "io/log.h"
+#include "model/access_format.h"
 #include "model/record.h"
-#include "model/snapshot.h"
+#include "telemetry/access_render.h"
 
 #define ACCESS_LOG_RING  (2u << 20) /* bytes a worker, where the setup says 0 */
 #define ACCESS_LOG_PAUSE (20 * NS_PER_MS)
@@ -31,8 +32,9 @@ struct access_log;
 
 struct access_log_setup {
     struct files *files;
-    const char *path; /* "-": standard output; must outlive the log */
-    enum log_format format;
+    const char *path;                   /* "-": standard output; must outlive the log */
+    const struct access_format *format; /* NULL: access_line.h; must outlive the log */
+    struct access_surroundings around;  /* what it points to, too */
     uint32_t workers;
     uint32_t ring_size; /* bytes a worker, a power of two of 64 KiB or more; 0: ACCESS_LOG_RING */
     struct log *log;

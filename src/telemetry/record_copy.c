@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The struct first, then the texts one after the other; the views in the struct point at them. */
+/*
+ * The struct first, then the views of headers, then the texts one after the other; the views in the
+ * struct point at them.
+ */
 #include "telemetry/record_copy.h"
 
 #include <string.h>
@@ -59,10 +62,38 @@ static size_t fixed_size(uint32_t attempts)
            attempts * sizeof(struct record_attempt);
 }
 
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint32_t headers_of(uint32_t count)
+{
+    return smaller(count, ACCESS_HEADERS_MAX);
+}
+
+/* As much of each header as there is room for, in order: half of it a side. */
+static size_t header_room(const struct bytes *headers, uint32_t count)
+{
+    size_t sum = 0;
+
+    for (uint32_t i = 0; i < headers_of(count); i++)
+        sum += headers[i].len;
+    return sum < RECORD_HEADER_BYTES / 2 ? sum : RECORD_HEADER_BYTES / 2;
+}
+
+static size_t headers_size(const struct request_record *r)
+{
+    size_t views = headers_of(r->request_header_count) + headers_of(r->response_header_count);
+
+    return views * sizeof(struct bytes) + header_room(r->request_headers, r->request_header_count) +
+           header_room(r->response_headers, r->response_header_count);
+}
+
 size_t record_copy_size(const struct request_record *r)
 {
     uint32_t attempts = attempts_of(r);
-    size_t size = fixed_size(attempts);
+    size_t size = fixed_size(attempts) + headers_size(r);
 
     for (unsigned i = 0; i < RECORD_TEXT_COUNT; i++)
         size += kept(*text_in(r, i), texts[i].limit);
@@ -104,6 +135,32 @@ static void put_path(uint8_t **at, struct address *to, const struct address *fro
     to->path = from->kind == ADDRESS_UNIX ? put_word(at, from->path) : NULL;
 }
 
+static const struct bytes *put_headers(uint8_t **at, struct bytes *views,
+                                       const struct bytes *headers, uint32_t count)
+{
+    size_t room = RECORD_HEADER_BYTES / 2;
+
+    for (uint32_t i = 0; i < count; i++) {
+        views[i] = put_text(at, headers[i], room);
+        room -= views[i].len;
+    }
+    return count == 0 ? NULL : views;
+}
+
+/* |*at| is where the views go. */
+static void copy_headers(uint8_t **at, struct request_record *to, const struct request_record *from)
+{
+    uint32_t requests = headers_of(from->request_header_count);
+    uint32_t responses = headers_of(from->response_header_count);
+    struct bytes *views = (struct bytes *)(void *)*at;
+
+    *at += (requests + responses) * sizeof(struct bytes);
+    to->request_headers = put_headers(at, views, from->request_headers, requests);
+    to->response_headers = put_headers(at, views + requests, from->response_headers, responses);
+    to->request_header_count = requests;
+    to->response_header_count = responses;
+}
+
 void record_copy_fill(struct record_copy *to, const struct request_record *r)
 {
     uint32_t attempts = attempts_of(r);
@@ -113,6 +170,7 @@ void record_copy_fill(struct record_copy *to, const struct request_record *r)
     memcpy(copy, r, fixed_size(attempts) - offsetof(struct record_copy, record));
     to->cut = 0;
     copy->attempt_count = attempts;
+    copy_headers(&at, copy, r);
     for (unsigned i = 0; i < RECORD_TEXT_COUNT; i++) {
         struct bytes whole = *text_in(r, i);
         struct bytes *text = (struct bytes *)(void *)((char *)copy + texts[i].at);

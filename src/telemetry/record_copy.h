@@ -9,12 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/access_format.h"
 #include "model/record.h"
 
 /* The texts that a peer or a configuration gives, and the most bytes kept of each. */
 #define RECORD_TEXTS(X)                                                                            \
     X(method, 64)                                                                                  \
-    X(path, 8192)                                                                                  \
+    X(path, RECORD_PATH_MAX)                                                                       \
     X(authority, 1024)                                                                             \
     X(request_id, 256)                                                                             \
     X(user_agent, 1024)                                                                            \
@@ -51,8 +52,14 @@ void record_copy_fill(struct record_copy *to, const struct request_record *r);
 enum { RECORD_TEXTS_SUM = RECORD_TEXTS_MAX };
 #undef X
 #undef RECORD_TEXTS_MAX
-#define RECORD_COPY_MAX                                                                            \
+#define RECORD_TEXT_MAX                                                                            \
     (sizeof(struct record_copy) + RECORD_TEXTS_SUM + 6 * (RECORD_WORD_MAX + 1) +                   \
      RECORD_ATTEMPTS_MAX * (RECORD_WORD_MAX + 1 + RECORD_ENDPOINT_MAX))
+
+/* And the headers that the log's format names. */
+#define RECORD_HEADERS_MAX  (2 * ACCESS_HEADERS_MAX)
+#define RECORD_HEADER_BYTES ((size_t)2 * 8192) /* more of them all is not kept */
+#define RECORD_COPY_MAX                                                                            \
+    (RECORD_TEXT_MAX + RECORD_HEADERS_MAX * sizeof(struct bytes) + RECORD_HEADER_BYTES)
 
 #endif

@@ -32,6 +32,7 @@ static const char *kind_text(enum field_kind kind)
         [FIELD_ADDRESS] = "address",  [FIELD_CHOICE] = "",
         [FIELD_TEXTS] = "list",       [FIELD_LABELS] = "labels",
         [FIELD_OBJECT] = "map",       [FIELD_OBJECTS] = "list of maps",
+        [FIELD_LINE] = "text",        [FIELD_PAIRS] = "map",
         [FIELD_LATER] = "",           [FIELD_REFUSED] = "",
     };
 

@@ -114,6 +114,66 @@ def test_text_lines_are_envoys():
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def formatted(reply, log, request, lines=1):
+    """The access log's lines after one request, with |log| behind `to:` in accessLog."""
+    upstream = Upstream(answers(reply))
+    with Proxy(config=config([upstream]).replace("to: off", f"to: off, {log}")) as proxy:
+        client = proxy.client()
+        client.send(request)
+        client.answer()
+        wait_for(lambda: proxy.log_path.exists() and proxy.log_path.read_text().count("\n") >= lines, "the line")
+        found = proxy.log_path.read_text().splitlines()
+        port = proxy.port
+    upstream.close()
+    return found, upstream.address, port
+
+
+def test_a_format_of_ones_own_with_headers_of_both_sides():
+    reply = b"HTTP/1.1 200 OK\r\nX-Shard: seven\r\nContent-Length: 2\r\n\r\nok"
+    form = ("'%REQ(X-Tenant?:AUTHORITY)% %REQ(x-none)% %REQ(x-tenant):3% %RESP(x-shard)% %RESPONSE_CODE% "
+            "%RESPONSE_FLAGS_LONG% %REQ(:METHOD)% %UPSTREAM_REQUEST_ATTEMPT_COUNT% 100%%'")
+    request = b"GET /a HTTP/1.1\r\nHost: shop\r\nX-Tenant: blue\"\x7f\r\nConnection: x-tenant\r\n\r\n"
+    request = request.replace(b"\x7f", b"")
+    (line,), _, _ = formatted(reply, f"format: {form}", request)
+    assert line == r'blue\x22 - blu seven 200 - GET 1 100%'
+
+
+def test_the_formats_of_envoy_and_istio_by_name():
+    request = b"GET /a?b=c HTTP/1.1\r\nHost: shop\r\nUser-Agent: me\r\nX-Request-Id: r-1\r\n\r\n"
+    (line,), upstream, _ = formatted(OK, "format: envoy", request)
+    start = r'\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\] "GET /a\?b=c HTTP/1\.1" 200 - '
+    middle = rf'0 2 \d+ \d+ "127\.0\.0\.1" "me" "r-1" "shop" "{re.escape(upstream)}"'
+    assert re.fullmatch(start + middle, line), line
+    (line,), upstream, port = formatted(OK, "format: istio", request)
+    middle = rf'0 2 \d+ \d+ "127\.0\.0\.1" "me" "r-1" "shop" "{re.escape(upstream)}"'
+    rest = rf' backend - 127\.0\.0\.1:{port} 127\.0\.0\.1:\d+ - -'
+    assert re.fullmatch(start + 'via_upstream - "-" ' + middle + rest, line), line
+
+
+def test_json_of_ones_own():
+    (line,), upstream, _ = formatted(
+        OK, "jsonFormat: {status: '%RESPONSE_CODE%', ms: '%DURATION%', who: '%REQ(x-tenant)%', "
+            "line: '%REQ(:METHOD)% %REQ(:PATH)%', why: '%UPSTREAM_TRANSPORT_FAILURE_REASON%', day: '%START_TIME(%F)%'}",
+        b"GET /\" HTTP/1.1\r\nHost: shop\r\n\r\n".replace(b'/"', b"/x"))
+    record = json.loads(line)
+    assert list(record) == ["status", "ms", "who", "line", "why", "day"]
+    assert record["status"] == 200 and isinstance(record["ms"], int) and record["who"] is None
+    assert record["line"] == "GET /x" and record["why"] is None
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", record["day"])
+
+
+def test_a_refused_request_has_its_headers_in_the_line_too():
+    upstream = Upstream(answers(OK))
+    log = "format: '%RESPONSE_CODE% %RESPONSE_FLAGS% %REQ(x-tenant)%'"
+    with Proxy(config=config([upstream]).replace("to: off", f"to: off, {log}")) as proxy:
+        client = proxy.client()
+        client.send(b"CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\nX-Tenant: blue\r\n\r\n")
+        assert status_of(client.answer()[0]) == 501
+        wait_for(lambda: proxy.log_path.exists() and "\n" in proxy.log_path.read_text(), "the line")
+        assert proxy.log_path.read_text() == "501 - blue\n"
+    upstream.close()
+
+
 def test_a_full_disk_costs_lines_not_requests():
     upstream = Upstream(answers(OK))
     with Proxy(to=[upstream.address], args=["--access-log", "/dev/full"]) as proxy:

@@ -127,7 +127,7 @@ static void flags_are_envoys_short_names(void **state)
         {FLAG_DT, "DT"},
         {FLAG_UF | FLAG_UT, "UF,UT"},
         {FLAG_DPE | FLAG_UO | FLAG_DC, "UO,DPE,DC"},
-        {(1u << FLAG_COUNT) - 1, "UH,UF,UO,NR,NC,UT,UC,UPE,LR,URX,SI,DPE,DC,OM,DT"},
+        {(1u << FLAG_COUNT) - 1, "UH,UO,URX,UF,NR,NC,UT,UC,UPE,LR,SI,DPE,DC,OM,DT"},
     };
     (void)state;
 

@@ -161,11 +161,38 @@ static void more_attempts_than_there_is_room_for_are_left_out(void **state)
     free(c);
 }
 
+static void headers_are_copied_as_far_as_there_is_room(void **state)
+{
+    static char huge[5000];
+    const struct bytes requests[] = {BYTES("one"), BYTES_NONE, bytes_from(huge, sizeof(huge)),
+                                     bytes_from(huge, sizeof(huge)), BYTES("late")};
+    const struct bytes responses[] = {BYTES("two")};
+    struct request_record r = sample_record();
+    struct record_copy *c;
+    (void)state;
+
+    r.request_headers = requests;
+    r.request_header_count = 5;
+    r.response_headers = responses;
+    r.response_header_count = 1;
+    c = copy_of(&r);
+    assert_int_equal(c->record.request_header_count, 5);
+    assert_text(c->record.request_headers[0], "one");
+    assert_int_equal(c->record.request_headers[1].len, 0);
+    assert_int_equal(c->record.request_headers[2].len, 5000);
+    assert_int_equal(c->record.request_headers[3].len, RECORD_HEADER_BYTES / 2 - 5003);
+    assert_int_equal(c->record.request_headers[4].len, 0);
+    assert_text(c->record.response_headers[0], "two");
+    assert_text(c->record.path, "/cart?id=7");
+    free(c);
+}
+
 static void no_record_is_larger_than_the_most(void **state)
 {
     static char huge[10000];
     struct request_record r = sample_record();
     struct bytes text = bytes_from(huge, sizeof(huge) - 1);
+    struct bytes headers[ACCESS_HEADERS_MAX];
     (void)state;
 
     memset(huge, 'h', sizeof(huge) - 1);
@@ -173,6 +200,10 @@ static void no_record_is_larger_than_the_most(void **state)
         r.cluster = r.upstream_host = text;
     r.protocol = r.details = r.termination = r.transport_failure = huge;
     r.downstream_local = r.downstream_remote = (struct address){.kind = ADDRESS_UNIX, .path = huge};
+    for (unsigned i = 0; i < ACCESS_HEADERS_MAX; i++)
+        headers[i] = text;
+    r.request_headers = r.response_headers = headers;
+    r.request_header_count = r.response_header_count = ACCESS_HEADERS_MAX;
     r.attempt_count = RECORD_ATTEMPTS_MAX;
     for (unsigned i = 0; i < RECORD_ATTEMPTS_MAX; i++)
         r.attempts[i] = (struct record_attempt){.endpoint = text, .outcome = huge};
@@ -191,6 +222,7 @@ int main(void)
         cmocka_unit_test(long_words_are_cut),
         cmocka_unit_test(a_unix_path_is_copied_other_addresses_have_none),
         cmocka_unit_test(more_attempts_than_there_is_room_for_are_left_out),
+        cmocka_unit_test(headers_are_copied_as_far_as_there_is_room),
         cmocka_unit_test(no_record_is_larger_than_the_most),
     };
 
