@@ -135,6 +135,27 @@ static void text_limits(const struct prefix *at, const char *const keys[4],
     line_number(at, keys[3], l->max_retries);
 }
 
+/* Since when there is panic, in milliseconds; false: there is none. */
+static bool panic_ms(const struct cluster *c, mono_ns now, uint64_t *ms)
+{
+    mono_ns since = atomic_load_explicit(&c->state->panic_since, memory_order_relaxed);
+
+    *ms = mono_since(since, now) / NS_PER_MS;
+    return since != MONO_NEVER;
+}
+
+static void text_panic(const struct prefix *at, const struct cluster *c, mono_ns now)
+{
+    uint64_t ms;
+    bool panic = panic_ms(c, now, &ms);
+
+    line_text(at, "firebreak_panic", bytes_of(panic_policy_text(c->panic.policy)));
+    line_number(at, "firebreak_panic_below_percent", c->panic.threshold);
+    line_text(at, "firebreak_in_panic", panic ? BYTES("true") : BYTES("false"));
+    if (panic)
+        line_number(at, "firebreak_in_panic_ms", ms);
+}
+
 static void text_cluster(struct admin_call *call, const struct cluster *c)
 {
     static const char *const outlier[] = {"outlier::success_rate_average",
@@ -155,6 +176,7 @@ static void text_cluster(struct admin_call *call, const struct cluster *c)
     text_limits(&at, usual, &c->limits);
     text_limits(&at, high, &c->limits); /* one set of limits serves both */
     line_text(&at, "added_via_api", BYTES("false"));
+    text_panic(&at, c, call->view->now);
 }
 
 /* --- JSON: as proto3 does, zeros are left out and 64-bit numbers are strings --- */
@@ -245,6 +267,20 @@ static void json_limits(struct json *j, const struct circuit_limits *l, const ch
     json_object_end(j);
 }
 
+static void json_panic(struct json *j, const struct cluster *c, mono_ns now)
+{
+    uint64_t ms;
+    bool panic = panic_ms(c, now, &ms);
+
+    json_object(j, "panic");
+    json_text(j, "policy", panic_policy_text(c->panic.policy));
+    json_u64(j, "below_percent", c->panic.threshold);
+    json_bool(j, "on", panic);
+    if (panic)
+        json_u64(j, "ms", ms);
+    json_object_end(j);
+}
+
 static void json_cluster_begin(struct admin_call *call, struct json *j, const struct cluster *c)
 {
     page_room(call->page, 1024 + 6 * c->name.len);
@@ -264,6 +300,9 @@ static void json_cluster_end(struct admin_call *call, struct json *j, const stru
     json_array_end(j);
     json_object_end(j);
     json_string(j, "observability_name", c->stat_name);
+    json_object(j, "firebreak");
+    json_panic(j, c, call->view->now);
+    json_object_end(j);
     json_object_end(j);
 }
 

@@ -242,15 +242,23 @@ static void build_outlier(const struct config_cluster *from, struct cluster *c)
     const struct config_outlier *outlier = &from->policy.outlier;
 
     c->outlier = default_outlier;
-    c->min_health_percent = DEFAULT_MIN_HEALTH_PERCENT;
     if (outlier->head.node == NULL)
         return;
-    c->min_health_percent = outlier->min_health_percent;
     c->outlier = outlier->is;
     c->outlier.enabled = true;
     c->outlier.jitter = 0;
     c->outlier.max_ejection =
         c->outlier.base_ejection > MAX_EJECTION ? c->outlier.base_ejection : MAX_EJECTION;
+}
+
+static void build_panic(const struct config_cluster *from, struct cluster *c)
+{
+    const struct config_outlier *outlier = &from->policy.outlier;
+
+    c->panic = default_panic;
+    c->panic.policy = (enum panic_policy)from->resilience.panic;
+    if (outlier->head.node != NULL)
+        c->panic.threshold = outlier->min_health_percent;
 }
 
 static struct bytes stat_name(struct config_build *b, struct bytes name)
@@ -276,6 +284,7 @@ static void build_cluster(struct config_build *b, const struct config_cluster *f
     c->connect_failover = from->resilience.connect_failover;
     build_pool(b, from, c);
     build_outlier(from, c);
+    build_panic(from, c);
     if (endpoints->count > 0) {
         build_endpoints(b, from, c);
     } else if (endpoints->node != NULL) {

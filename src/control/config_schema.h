@@ -180,6 +180,7 @@ struct config_resilience {
     struct field_head head;
     bool connect_failover;
     struct field_items accept;
+    uint32_t panic; /* enum panic_policy */
 };
 
 struct config_rule;

@@ -314,7 +314,8 @@ static const struct field outlier_rows[] = {
      .max = 100,
      .percent = true,
      .preset = 0,
-     .help = "with fewer than that healthy, requests go to ejected hosts too; 0: never"},
+     .help = "panic where fewer hosts than that are healthy, and fewer than 72 %: who serves then "
+             "is `resilience.panic`; 0: never. It keeps nobody from being ejected"},
     {.name = "consecutiveErrors",
      .kind = FIELD_COUNT,
      .at = offsetof(struct config_outlier, errors),
@@ -387,6 +388,11 @@ const struct fields config_policy_fields = {
             "without the block, the defaults of `firebreak run --to` protect.",
 };
 
+static const char *panic_choice(uint32_t i)
+{
+    return i < PANIC_POLICY_COUNT ? panic_policy_text((enum panic_policy)i) : NULL;
+}
+
 #define AT(member) offsetof(struct config_resilience, member)
 static const struct field resilience_rows[] = {
     {.name = "connectFailover",
@@ -400,6 +406,16 @@ static const struct field resilience_rows[] = {
      .at = AT(accept),
      .of = &config_accept_fields,
      .help = "traps of `firebreak check` that are here on purpose"},
+    {.name = "panic",
+     .kind = FIELD_CHOICE,
+     .at = AT(panic),
+     .preset = PANIC_SERVE_ALL,
+     .choice = panic_choice,
+     .help =
+         "who serves while fewer hosts are healthy than `minHealthPercent`: `serveAll` (Envoy's "
+         "and Istio's) every host, the ejected ones too; `leastBad` the healthy ones and as many "
+         "of the ejected as reach the percentage, those out for longest; `failFast` nobody: 503 "
+         "UH at once"},
     {.name = "semantics", .kind = FIELD_LATER, .help = "the full Istio semantics"},
     {.name = "mode", .kind = FIELD_LATER, .help = "observe mode"},
     {.name = "profile", .kind = FIELD_LATER, .help = "the detection profiles"},

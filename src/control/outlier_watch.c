@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "base/text.h"
+#include "control/panic_note.h"
 #include "policy/outlier.h"
 #include "stats/metrics.h"
 
@@ -153,6 +154,7 @@ static void eject(struct watched *c, uint32_t index, enum outlier_trigger t,
     if (t == OUTLIER_CONSECUTIVE_5XX)
         count(c, OUTLIER_STAT_ejections_total);
     log_ejected(c, index, t, v);
+    panic_note(c->config, c->watch->log, now);
 }
 
 static void let_back(struct watched *c, uint32_t index, mono_ns now)
@@ -160,6 +162,7 @@ static void let_back(struct watched *c, uint32_t index, mono_ns now)
     host_set_health(&c->state->hosts, index, HOST_HEALTHY);
     show_active(c);
     log_returned(c, index, mono_since(c->hosts[index].ejected_at, now));
+    panic_note(c->config, c->watch->log, now);
 }
 
 static void consider(struct watched *c, uint32_t index, enum outlier_trigger t, mono_ns now)
@@ -310,11 +313,11 @@ static void configure(struct watched *c, const struct cluster *config, mono_ns n
                 c->config->outlier.interval == config->outlier.interval;
 
     c->config = config;
-    if (same)
-        return;
-    if (!config->outlier.enabled)
+    if (!same && !config->outlier.enabled)
         sweep(c, now);
-    arm_sweep(c, now);
+    if (!same)
+        arm_sweep(c, now);
+    panic_note(config, c->watch->log, now);
 }
 
 bool outlier_watch_adopt(struct outlier_watch *w, const struct snapshot *s, mono_ns now)

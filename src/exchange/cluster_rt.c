@@ -21,7 +21,7 @@ bool cluster_rt_init(struct cluster_rt *rt, const struct cluster *config, uint32
     };
     if (rt->lb == NULL)
         return false;
-    lb_init(rt->lb, config->lb, NULL);
+    lb_init(rt->lb, config->lb, &config->panic, NULL);
     if (cluster_rt_reserve(rt, config->hosts.count))
         return true;
     cluster_rt_release(rt);
@@ -56,7 +56,7 @@ void cluster_rt_adopt(struct cluster_rt *rt, const struct cluster *config)
 {
     rt->config = config;
     rt->hosts = config->hosts;
-    lb_change(rt->lb, config->lb);
+    lb_change(rt->lb, config->lb, &config->panic);
 }
 
 bool cluster_rt_open(struct cluster_rt *rt, uint32_t host)
@@ -93,9 +93,27 @@ void cluster_rt_closed(struct cluster_rt *rt, uint32_t host)
     endpoint_rt_uncount(rt, host, ENDPOINT_cx_active);
 }
 
+static uint32_t count_panic(struct cluster_rt *rt, uint32_t picked)
+{
+    if (lb_in_panic(rt->lb))
+        cluster_rt_count(rt, CLUSTER_lb_healthy_panic, 1);
+    return picked;
+}
+
 uint32_t cluster_rt_pick(struct cluster_rt *rt)
 {
-    return lb_pick(rt->lb, &rt->hosts, NULL, rt->rng);
+    return count_panic(rt, lb_pick(rt->lb, &rt->hosts, NULL, rt->rng));
+}
+
+uint32_t cluster_rt_pick_other(struct cluster_rt *rt, const struct lb_tried *tried)
+{
+    return count_panic(rt, lb_pick_other(rt->lb, &rt->hosts, tried, rt->rng));
+}
+
+bool cluster_rt_serves(struct cluster_rt *rt, uint32_t host)
+{
+    return host_health(rt->hosts.at[host]) == HOST_HEALTHY ||
+           lb_serves(rt->lb, &rt->hosts, host, rt->rng);
 }
 
 uint32_t cluster_rt_connect_failed(struct cluster_rt *rt, uint32_t host, mono_ns now)

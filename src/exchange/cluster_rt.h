@@ -15,6 +15,7 @@
 #include "stats/metrics.h"
 
 struct lb;
+struct lb_tried;
 struct rng;
 
 struct cluster_rt {
@@ -53,8 +54,14 @@ bool cluster_rt_in_use(const struct cluster_rt *rt);
 /* The connection is gone: gives the slot back. */
 void cluster_rt_closed(struct cluster_rt *rt, uint32_t host);
 
-/* A host for a request that waited for a slot, when one is free; UINT32_MAX: none is healthy. */
+/* A host for a request; UINT32_MAX: there is none. Counts panic. */
 uint32_t cluster_rt_pick(struct cluster_rt *rt);
+
+/* One that is not in |tried|. */
+uint32_t cluster_rt_pick_other(struct cluster_rt *rt, const struct lb_tried *tried);
+
+/* Is a connection to |host| worth keeping: is it healthy, or in use for want of healthy ones? */
+bool cluster_rt_serves(struct cluster_rt *rt, uint32_t host);
 
 /*
  * A connect that was really tried has failed, and no request waits for it any more: evidence all
@@ -65,11 +72,6 @@ uint32_t cluster_rt_connect_failed(struct cluster_rt *rt, uint32_t host, mono_ns
 static inline struct host_state *cluster_rt_host(const struct cluster_rt *rt, uint32_t host)
 {
     return host_state_of(rt->hosts.at[host]);
-}
-
-static inline bool cluster_rt_healthy(const struct cluster_rt *rt, uint32_t host)
-{
-    return host_health(rt->hosts.at[host]) == HOST_HEALTHY;
 }
 
 /* This worker's. */

@@ -298,7 +298,7 @@ static uint32_t other_host(struct exchange *x, enum attempt_fault fault)
         return LB_NO_HOST;
     for (uint32_t i = 0; i < x->attempt_count && i < LB_TRIED_MAX; i++)
         tried.at[tried.count++] = x->attempts[i].host;
-    return lb_pick_other(x->cluster->lb, &x->cluster->hosts, &tried, x->cluster->rng);
+    return cluster_rt_pick_other(x->cluster, &tried);
 }
 
 static void on_connect_failed(struct exchange *x, const struct exchange_event *e, mono_ns now,

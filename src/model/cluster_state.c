@@ -64,6 +64,7 @@ struct cluster_state *cluster_state_create(uint32_t hosts, uint32_t workers)
     limit_init(&s->connections);
     limit_init(&s->pending);
     limit_init(&s->requests);
+    atomic_init(&s->panic_since, MONO_NEVER);
     if (add_unnamed(s, hosts))
         return s;
     cluster_state_drop(s);

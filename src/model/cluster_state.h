@@ -34,6 +34,7 @@ struct cluster_state {
     _Atomic uint32_t waiting;     /* requests, on any worker, that wait for a connection slot */
     struct cluster_cells **cells; /* [worker] */
     void **local;                 /* [worker]: what that worker has of the cluster; its alone */
+    _Atomic uint64_t panic_since; /* mono_ns; MONO_NEVER: no panic; by the control thread */
     _Atomic uint64_t outlier[OUTLIER_METRIC_COUNT]; /* by the control thread */
 };
 

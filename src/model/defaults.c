@@ -31,6 +31,8 @@ const struct outlier_config default_outlier = {
     .max_ejection_percent = 20,
 };
 
+const struct panic_config default_panic = {.policy = PANIC_SERVE_ALL, .threshold = 50};
+
 const struct http_limits default_http_limits = {
     .head_bytes = 64 * 1024,
     .fields = 100,

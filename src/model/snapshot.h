@@ -49,9 +49,9 @@ struct cluster {
     uint32_t endpoint_count;
     const struct endpoint *endpoints;
     enum lb_kind lb;
+    struct panic_config panic;
     struct circuit_limits limits;
     struct outlier_config outlier;
-    uint32_t min_health_percent; /* fewer are healthy: panic; 0: never */
     span_ns connect_timeout;
     span_ns idle_timeout; /* of upstream connections */
     bool keepalive;       /* TCP */
@@ -156,6 +156,7 @@ const struct cluster *snapshot_find_cluster(const struct snapshot *s, struct byt
 /* What `run --to` and absent keys get. The one place for these numbers. */
 extern const struct circuit_limits default_limits;
 extern const struct outlier_config default_outlier;
+extern const struct panic_config default_panic;
 extern const struct http_limits default_http_limits;
 
 #define DEFAULT_ROUTE_TIMEOUT   (15 * NS_PER_S)
@@ -166,7 +167,5 @@ extern const struct http_limits default_http_limits;
 #define DEFAULT_BODY_TIMEOUT    (300 * NS_PER_S)
 #define DEFAULT_CLIENT_IDLE     (3600 * NS_PER_S)
 #define DEFAULT_DRAIN_TIMEOUT   (30 * NS_PER_S)
-
-#define DEFAULT_MIN_HEALTH_PERCENT 50
 
 #endif

@@ -8,6 +8,7 @@
 #define POLICY_HOST_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "policy/outlier.h"
@@ -15,12 +16,16 @@
 enum host_health {
     HOST_HEALTHY,
     HOST_EJECTED,
-    HOST_ABSENT, /* no longer configured; what is under way on it ends */
+    HOST_DRAINING, /* by hand: no new requests, whatever the judge says of it */
+    HOST_ABSENT,   /* no longer configured; what is under way on it ends */
     HOST_HEALTH_COUNT
 };
 
+/* Stands beside what the judge says: both may hold at once, and each ends by itself. */
+#define HOST_DRAIN_BIT 0x100u
+
 struct host {
-    _Alignas(64) _Atomic uint32_t health; /* enum host_health */
+    _Alignas(64) _Atomic uint32_t health; /* enum host_health, and perhaps HOST_DRAIN_BIT */
     _Atomic uint32_t in_flight;           /* attempts on it, all workers */
     struct outlier_runs runs;
 
@@ -43,15 +48,67 @@ struct host_set {
 
 static inline enum host_health host_health(const struct host *h)
 {
-    return (enum host_health)atomic_load_explicit(&h->health, memory_order_acquire);
+    uint32_t health = atomic_load_explicit(&h->health, memory_order_acquire);
+
+    if ((health & HOST_DRAIN_BIT) == 0)
+        return (enum host_health)health;
+    return (health & ~HOST_DRAIN_BIT) == HOST_ABSENT ? HOST_ABSENT : HOST_DRAINING;
 }
 
-/* Control thread only. Raises the epoch. */
+/* What the judge says, be it drained or not. */
+static inline bool host_is_ejected(const struct host *h)
+{
+    uint32_t health = atomic_load_explicit(&h->health, memory_order_acquire);
+
+    return (health & ~HOST_DRAIN_BIT) == HOST_EJECTED;
+}
+
+/* Control thread only, all that follow. Raises the epoch. */
+static inline void host_set_bits(const struct host_set *s, uint32_t index, uint32_t bits)
+{
+    atomic_store_explicit(&s->at[index]->health, bits, memory_order_release);
+    atomic_fetch_add_explicit(s->epoch, 1, memory_order_release);
+}
+
+static inline uint32_t host_set_drain_bit(const struct host_set *s, uint32_t index)
+{
+    return atomic_load_explicit(&s->at[index]->health, memory_order_relaxed) & HOST_DRAIN_BIT;
+}
+
+/* Anything but HOST_DRAINING. A drain goes on. */
 static inline void host_set_health(const struct host_set *s, uint32_t index,
                                    enum host_health health)
 {
-    atomic_store_explicit(&s->at[index]->health, (uint32_t)health, memory_order_release);
-    atomic_fetch_add_explicit(s->epoch, 1, memory_order_release);
+    host_set_bits(s, index, host_set_drain_bit(s, index) | (uint32_t)health);
+}
+
+static inline void host_set_drain(const struct host_set *s, uint32_t index)
+{
+    uint32_t health = atomic_load_explicit(&s->at[index]->health, memory_order_relaxed);
+
+    host_set_bits(s, index, health | HOST_DRAIN_BIT);
+}
+
+static inline void host_set_undrain(const struct host_set *s, uint32_t index)
+{
+    uint32_t health = atomic_load_explicit(&s->at[index]->health, memory_order_relaxed);
+
+    host_set_bits(s, index, health & ~HOST_DRAIN_BIT);
+}
+
+static inline enum host_health host_set_health_of(const struct host_set *s, uint32_t index)
+{
+    return s->at[index] == NULL ? HOST_ABSENT : host_health(s->at[index]);
+}
+
+/* How many there are of that health, as seen now. */
+static inline uint32_t host_set_count(const struct host_set *s, enum host_health health)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < s->count; i++)
+        n += host_set_health_of(s, i) == health;
+    return n;
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all balancers share: the list of healthy hosts, made anew only when the health of some host
+ * What all balancers share: the list of eligible hosts, made anew only when the health of some host
  * has changed, so that a pick costs the same with three hosts and with a thousand; and leaving out
  * the hosts a request was already tried on.
  */
@@ -40,10 +40,10 @@ const char *lb_kind_text(enum lb_kind kind)
     return rows[kind].name;
 }
 
-void lb_init(struct lb *lb, enum lb_kind kind, uint32_t *room)
+void lb_init(struct lb *lb, enum lb_kind kind, const struct panic_config *panic, uint32_t *room)
 {
     assert(kind < LB_KIND_COUNT);
-    *lb = (struct lb){.kind = kind, .eligible = room};
+    *lb = (struct lb){.kind = kind, .panic = *panic, .eligible = room};
 }
 
 void lb_move(struct lb *lb, uint32_t *room)
@@ -54,9 +54,10 @@ void lb_move(struct lb *lb, uint32_t *room)
 }
 
 /* Whose turn it is stays; the list is made anew. */
-void lb_change(struct lb *lb, enum lb_kind kind)
+void lb_change(struct lb *lb, enum lb_kind kind, const struct panic_config *panic)
 {
     lb->kind = kind;
+    lb->panic = *panic;
     lb->epoch--;
 }
 
@@ -76,18 +77,9 @@ static uint32_t lower_bound(const struct lb *lb, uint32_t host)
     return low;
 }
 
-static void collect_healthy(struct lb *lb, const struct host_set *hosts)
-{
-    lb->eligible_count = 0;
-    for (uint32_t i = 0; i < hosts->count; i++) {
-        if (hosts->at[i] != NULL && host_health(hosts->at[i]) == HOST_HEALTHY)
-            lb->eligible[lb->eligible_count++] = i;
-    }
-}
-
 /*
  * The host whose turn it is; the first one is drawn, so that not all workers begin with the same.
- * While nobody is healthy the cursor keeps the host instead of a position.
+ * While nobody is eligible the cursor keeps the host instead of a position.
  */
 static uint32_t whose_turn(const struct lb *lb, const struct host_set *hosts, struct rng *rng)
 {
@@ -101,7 +93,7 @@ static void remake(struct lb *lb, const struct host_set *hosts, struct rng *rng)
 {
     uint32_t turn = whose_turn(lb, hosts, rng);
 
-    collect_healthy(lb, hosts);
+    lb_collect(lb, hosts);
     lb->cursor = lb->eligible_count == 0 ? turn : lower_bound(lb, turn) % lb->eligible_count;
     lb->made = true;
 }
@@ -169,4 +161,13 @@ uint32_t lb_pick(struct lb *lb, const struct host_set *hosts, const struct lb_tr
     uint32_t host = lb_pick_other(lb, hosts, tried, rng);
 
     return host != LB_NO_HOST || tried == NULL ? host : lb_pick_other(lb, hosts, NULL, rng);
+}
+
+bool lb_serves(struct lb *lb, const struct host_set *hosts, uint32_t host, struct rng *rng)
+{
+    uint32_t position;
+
+    refresh(lb, hosts, rng);
+    position = lower_bound(lb, host);
+    return position < lb->eligible_count && lb->eligible[position] == host;
 }

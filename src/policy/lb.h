@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "policy/host.h"
 #include "policy/lb_kinds.h"
+#include "policy/panic.h"
 
 #define X(constant, name, alias) LB_##constant,
 enum lb_kind { LB_KINDS(X) LB_KIND_COUNT };
@@ -29,11 +30,14 @@ struct lb_tried {
 
 struct lb {
     enum lb_kind kind;
-    uint32_t *eligible; /* indices of healthy hosts, in order; room for all is the caller's */
+    struct panic_config panic;
+    uint32_t *eligible; /* indices of who may be picked: the healthy ones, or in panic whom the
+                           policy names; in order; room for all is the caller's */
     uint32_t eligible_count;
     uint32_t epoch;  /* of the host set when |eligible| was made */
     uint32_t cursor; /* round robin: whose turn it is; the first turn is drawn */
     bool made;
+    bool in_panic;
 };
 
 /* "round_robin", "random", "p2c" (also "two_choices"): as written in the configuration. */
@@ -41,17 +45,17 @@ bool lb_kind_parse(struct bytes name, enum lb_kind *out);
 const char *lb_kind_text(enum lb_kind kind);
 
 /* |room| holds as many indices as the set has hosts, and outlives |lb|. */
-void lb_init(struct lb *lb, enum lb_kind kind, uint32_t *room);
+void lb_init(struct lb *lb, enum lb_kind kind, const struct panic_config *panic, uint32_t *room);
 
 /* Another |room|, for as many hosts or more; the old one may be given back. */
 void lb_move(struct lb *lb, uint32_t *room);
 
 /* The hosts of the set are others now, or the kind is. */
-void lb_change(struct lb *lb, enum lb_kind kind);
+void lb_change(struct lb *lb, enum lb_kind kind, const struct panic_config *panic);
 
 /*
- * Index of the host to use; a healthy one, not in |tried| (may be NULL) while there is such a one,
- * else any healthy one. LB_NO_HOST: none is healthy. Ejection shows at the very next pick.
+ * Index of the host to use; an eligible one, not in |tried| (may be NULL) while there is such a
+ * one, else any eligible one. LB_NO_HOST: there is none. Ejection shows at the very next pick.
  */
 uint32_t lb_pick(struct lb *lb, const struct host_set *hosts, const struct lb_tried *tried,
                  struct rng *rng);
@@ -59,5 +63,14 @@ uint32_t lb_pick(struct lb *lb, const struct host_set *hosts, const struct lb_tr
 /* The same, but LB_NO_HOST rather than a host already tried. */
 uint32_t lb_pick_other(struct lb *lb, const struct host_set *hosts, const struct lb_tried *tried,
                        struct rng *rng);
+
+/* Was there panic at the last pick? */
+static inline bool lb_in_panic(const struct lb *lb)
+{
+    return lb->in_panic;
+}
+
+/* May |host| be picked, as things are now? */
+bool lb_serves(struct lb *lb, const struct host_set *hosts, uint32_t host, struct rng *rng);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a balancer chooses from: the healthy hosts without those already tried, numbered 0 to
+ * What a balancer chooses from: the eligible hosts without those already tried, numbered 0 to
  * count - 1 in the order of the configuration. Inside policy only.
  */
 #ifndef POLICY_LB_CHOICE_H
@@ -33,6 +33,9 @@ static inline uint32_t lb_choice_host(const struct lb_choice *c, uint32_t n)
 {
     return c->eligible[lb_choice_position(c, n)];
 }
+
+/* Fills |eligible| from the hosts' health, and says whether there is panic. */
+void lb_collect(struct lb *lb, const struct host_set *hosts);
 
 /* lb_<name>_pick of each kind: the index of the host to use. */
 #define X(constant, name, alias)                                                                   \

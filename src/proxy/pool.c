@@ -90,7 +90,7 @@ static struct upstream *take_idle(struct pool *p)
 static struct upstream *take_idle_anywhere(struct cluster_pools *c)
 {
     for (uint32_t i = 0; c->idle_count > 0 && i < c->pool_count; i++)
-        if (!list_empty(&c->pools[i]->idle) && cluster_rt_healthy(&c->rt, i))
+        if (!list_empty(&c->pools[i]->idle) && cluster_rt_serves(&c->rt, i))
             return take_idle(c->pools[i]);
     return NULL;
 }
@@ -103,7 +103,7 @@ static void close_idle(struct pool *p)
         upstream_close(up);
 }
 
-/* Hosts went out or came back: what is idle towards an ejected one is closed. */
+/* Hosts went out or came back: what is idle towards one that serves no more is closed. */
 static void look_through(struct cluster_pools *c)
 {
     uint32_t epoch = atomic_load_explicit(c->rt.hosts.epoch, memory_order_acquire);
@@ -112,7 +112,7 @@ static void look_through(struct cluster_pools *c)
         return;
     c->epoch = epoch;
     for (uint32_t i = 0; c->idle_count > 0 && i < c->pool_count; i++)
-        if (!list_empty(&c->pools[i]->idle) && !cluster_rt_healthy(&c->rt, i))
+        if (!list_empty(&c->pools[i]->idle) && !cluster_rt_serves(&c->rt, i))
             close_idle(c->pools[i]);
 }
 
@@ -327,9 +327,9 @@ static void park(struct pool *p, struct upstream *up)
 }
 
 /* Will there be requests for an idle connection to |host|? */
-static bool may_be_kept(const struct cluster_pools *c, uint32_t host)
+static bool may_be_kept(struct cluster_pools *c, uint32_t host)
 {
-    return !c->worker->draining && c->kept == NULL && cluster_rt_healthy(&c->rt, host);
+    return !c->worker->draining && c->kept == NULL && cluster_rt_serves(&c->rt, host);
 }
 
 void pool_ready(struct pool *p, struct upstream *up)
@@ -337,7 +337,7 @@ void pool_ready(struct pool *p, struct upstream *up)
     struct cluster_pools *c = p->cluster;
     struct stream *s;
 
-    if (!cluster_rt_healthy(&c->rt, p->host) && list_empty(&p->waiting)) {
+    if (!cluster_rt_serves(&c->rt, p->host) && list_empty(&p->waiting)) {
         upstream_close(up);
         return;
     }

@@ -78,7 +78,7 @@ static void look_at_hosts(struct laws *l)
         return;
     l->epoch = epoch;
     for (uint32_t i = 0; i < hosts->count; i++) {
-        bool out = host_health(hosts->at[i]) != HOST_HEALTHY;
+        bool out = host_is_ejected(hosts->at[i]);
 
         if (out == l->ejected[i])
             continue;

@@ -18,6 +18,7 @@ void rig_settings_init(struct rig_settings *s, uint64_t seed)
             {
                 .lb = LB_P2C,
                 .limits = default_limits,
+                .panic = default_panic,
                 .outlier = default_outlier,
                 .connect_timeout = DEFAULT_CONNECT_TIMEOUT,
                 .idle_timeout = DEFAULT_UPSTREAM_IDLE,

@@ -61,6 +61,7 @@ struct metric_info {
     X(upstream_rq_5xx, COUNTER, "final answers 5xx")                                               \
     X(upstream_flow_control_paused_reading_total, COUNTER, "times reading from a host was paused") \
     X(upstream_flow_control_resumed_reading_total, COUNTER, "times it was resumed")                \
+    X(lb_healthy_panic, COUNTER, "hosts picked in panic: too few were healthy")                    \
     X(connect_failover, COUNTER,                                                                   \
       "firebreak: requests moved to another host after a failed connect")                          \
     X(reuse_resend, COUNTER, "firebreak: requests sent again after a reused connection had died")

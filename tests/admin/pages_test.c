@@ -5,6 +5,11 @@
 
 #include <jansson.h>
 
+static struct cluster *own_cluster(uint32_t i)
+{
+    return (struct cluster *)(uintptr_t)&world.snapshot->clusters[i];
+}
+
 static void eject(uint32_t host)
 {
     struct cluster_state *c = world.snapshot->clusters[0].state;
@@ -33,6 +38,10 @@ static void clusters_are_told_line_by_line(void **state)
         "shop:web::high_priority::max_requests::4294967295\n"
         "shop:web::high_priority::max_retries::3\n"
         "shop:web::added_via_api::false\n"
+        "shop:web::firebreak_panic::leastBad\n"
+        "shop:web::firebreak_panic_below_percent::50\n"
+        "shop:web::firebreak_in_panic::true\n"
+        "shop:web::firebreak_in_panic_ms::2500\n"
 #define HOST "shop:web::10.0.0.1:8080::"
         HOST "cx_active::2\n" HOST "cx_connect_fail::0\n" HOST "cx_total::5\n" HOST
         "rq_active::0\n" HOST "rq_error::0\n" HOST "rq_pending_active::0\n" HOST
@@ -55,6 +64,8 @@ static void clusters_are_told_line_by_line(void **state)
     struct cluster_state *c = world.snapshot->clusters[0].state;
     (void)state;
 
+    own_cluster(0)->panic = (struct panic_config){PANIC_LEAST_BAD, 50};
+    c->panic_since = START_AT - 2500 * NS_PER_MS;
     cell_add(&host_state_of(c->hosts.at[0])->cells[0].at[ENDPOINT_cx_total], 2);
     cell_add(&host_state_of(c->hosts.at[0])->cells[1].at[ENDPOINT_cx_total], 3);
     cell_add(&host_state_of(c->hosts.at[0])->cells[1].at[ENDPOINT_cx_active], 2);
@@ -181,7 +192,7 @@ static void server_info_is_envoys(void **state)
 
 static void make_many_hosts(void)
 {
-    struct cluster *c = (struct cluster *)(uintptr_t)&world.snapshot->clusters[1];
+    struct cluster *c = own_cluster(1);
     struct endpoint *all = arena_take(&world.snapshot->arena, MANY * sizeof(*all));
 
     for (unsigned i = 0; i < MANY; i++) {
@@ -225,7 +236,7 @@ static void a_large_page_is_made_and_sent_in_pieces(void **state)
         assert_in_range(l->out_len - before, 1, WORK_PIECE + 8192);
     }
     assert_in_range(turns, 50, 1000);
-    assert_int_equal(lines_in(body_of(l->out)), 10 + MANY * 20);
+    assert_int_equal(lines_in(body_of(l->out)), 13 + MANY * 20);
     forget_output(l);
     send_text(l, "GET /ready HTTP/1.1\r\nhost: x\r\n\r\n");
     assert_string_equal(body_of(l->out), "LIVE\n");

@@ -170,6 +170,9 @@ static void what_does_not_exist_yet_is_said_to_come_later(void **state)
         {OF_CLUSTER("resilience: {capacity: {}}"), 5, 16, "the capacity check"},
         {OF_CLUSTER("trafficPolicy: {loadBalancer: {consistentHash: {}}}"), 5, 34,
          "'consistentHash' is not supported yet: it comes with consistent hashing; write simple:"},
+        {OF_CLUSTER("trafficPolicy: {outlierDetection: {minHealthPercent: 101}}"), 5, 56,
+         "'minHealthPercent' must be between 0 and 100"},
+        {OF_CLUSTER("resilience: {panic: leastbad}"), 5, 23, "did you mean 'leastBad'?"},
     };
     (void)state;
 

@@ -125,7 +125,7 @@ static void check_llm_server(const struct cluster *c)
     assert_int_equal(c->outlier.base_ejection, 300 * NS_PER_S);
     assert_int_equal(c->outlier.max_ejection, 300 * NS_PER_S);
     assert_int_equal(c->outlier.max_ejection_percent, 50);
-    assert_int_equal(c->min_health_percent, 50);
+    assert_int_equal(c->panic.threshold, 50);
 }
 
 static void the_rule_of_the_example_is_in_force_unchanged(void **state)
@@ -265,7 +265,7 @@ static void an_entry_for_the_port_replaces_everything(void **state)
     assert_int_equal(b->limits.max_requests, 13);
     assert_int_equal(b->outlier.consecutive_5xx, default_outlier.consecutive_5xx);
     assert_true(b->outlier.split); /* absent is absent: the native default protects */
-    assert_int_equal(b->min_health_percent, DEFAULT_MIN_HEALTH_PERCENT);
+    assert_int_equal(b->panic.threshold, default_panic.threshold);
     assert_int_equal(b->lb, LB_P2C);
     release(&r);
 }

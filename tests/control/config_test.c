@@ -135,6 +135,8 @@ static void assert_protected(const struct cluster *c)
     assert_int_equal(c->outlier.base_ejection, 30 * NS_PER_S);
     assert_int_equal(c->outlier.max_ejection, 300 * NS_PER_S);
     assert_int_equal(c->outlier.max_ejection_percent, 20);
+    assert_int_equal(c->panic.policy, PANIC_SERVE_ALL);
+    assert_int_equal(c->panic.threshold, 50);
     assert_int_equal(c->connect_timeout, 5 * NS_PER_S);
     assert_int_equal(c->idle_timeout, 60 * NS_PER_S);
     assert_false(c->keepalive);
@@ -353,7 +355,7 @@ static void a_block_that_is_present_gets_istios_defaults(void **state)
     assert_int_equal(c->outlier.base_ejection, 30 * NS_PER_S);
     assert_int_equal(c->outlier.max_ejection, 300 * NS_PER_S);
     assert_int_equal(c->outlier.max_ejection_percent, 10);
-    assert_int_equal(c->min_health_percent, 0);
+    assert_int_equal(c->panic.threshold, 0);
     snapshot_drop(s);
 }
 
@@ -451,6 +453,41 @@ static void values_are_what_the_key_wants(void **state)
     assert_bytes(s->clusters[0].endpoints[0].text, "unix:/run/y");
     assert_address(&s->clusters[0].endpoints[0].address, "unix:/run/y");
     snapshot_drop(s);
+}
+
+/* Istio's minHealthPercent: no block, Envoy's 50; a block without it, 0; the policy by itself. */
+static void panic_has_istios_threshold_and_its_own_policy(void **state)
+{
+    static const struct {
+        const char *cluster;
+        enum panic_policy policy;
+        uint32_t threshold;
+    } rows[] = {
+        {"", PANIC_SERVE_ALL, 50},
+        {"trafficPolicy: {outlierDetection: {}}", PANIC_SERVE_ALL, 0},
+        {"trafficPolicy: {outlierDetection: {minHealthPercent: 0}}", PANIC_SERVE_ALL, 0},
+        {"trafficPolicy: {outlierDetection: {minHealthPercent: 100}}", PANIC_SERVE_ALL, 100},
+        {"trafficPolicy: {connectionPool: {http: {}}}", PANIC_SERVE_ALL, 50},
+        {"resilience: {panic: serveAll}", PANIC_SERVE_ALL, 50},
+        {"resilience: {panic: leastBad}", PANIC_LEAST_BAD, 50},
+        {"resilience: {panic: failFast}, trafficPolicy: {outlierDetection: {minHealthPercent: 30}}",
+         PANIC_FAIL_FAST, 30},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char text[512];
+        struct snapshot *s;
+
+        snprintf(text, sizeof(text),
+                 "listeners: [{name: w, listen: '[::]:0', routes: [{cluster: a}]}]\n"
+                 "clusters: [{name: a, endpoints: [{address: '127.0.0.1:1'}]%s%s}]\n",
+                 rows[i].cluster[0] == '\0' ? "" : ", ", rows[i].cluster);
+        s = load(text, NULL);
+        assert_int_equal(s->clusters[0].panic.policy, rows[i].policy);
+        assert_int_equal(s->clusters[0].panic.threshold, rows[i].threshold);
+        snapshot_drop(s);
+    }
 }
 
 static void the_ends_of_a_range_belong_to_it(void **state)
@@ -620,6 +657,7 @@ int main(void)
         cmocka_unit_test(blocks_are_filled_each_for_itself),
         cmocka_unit_test(an_integer_of_zero_is_istios_unset),
         cmocka_unit_test(values_are_what_the_key_wants),
+        cmocka_unit_test(panic_has_istios_threshold_and_its_own_policy),
         cmocka_unit_test(the_ends_of_a_range_belong_to_it),
         cmocka_unit_test(a_byte_order_mark_and_document_marks_do_no_harm),
         cmocka_unit_test(each_name_is_looked_up_once),

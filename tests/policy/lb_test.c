@@ -13,6 +13,8 @@
 
 #define HOSTS_MAX 1000
 
+static const struct panic_config never = {.threshold = 0};
+
 /* A cluster with one worker's balancer. */
 struct world {
     struct host_set set;
@@ -37,7 +39,7 @@ static struct world *start(uint32_t hosts, enum lb_kind kind)
         w->slots[i] = &w->hosts[i];
     }
     rng_init(&w->rng, 7);
-    lb_init(&w->lb, kind, w->room);
+    lb_init(&w->lb, kind, &never, w->room);
     return w;
 }
 
@@ -487,7 +489,7 @@ static void *pick_all_the_time(void *argument)
     struct lb lb;
 
     rng_init(&rng, 5);
-    lb_init(&lb, c->kind, room);
+    lb_init(&lb, c->kind, &never, room);
     pthread_barrier_wait(&c->start);
     while (gone < 99) {
         uint32_t host;
