@@ -83,8 +83,6 @@ def name_hosts(run):
 
 def event_table(run, names):
     events = run.side.events(run.name)
-    if events is None:
-        return {}
     by_address = {f"{h.address[0]}:{h.address[1]}": names[h.index] for h in run.hosts}
     return {"events": [" ".join(map(str, (
         e["action"], by_address[e["upstream_url"]], e["type"], f"enforced={e['enforced']}",
@@ -130,7 +128,7 @@ def compare(envoy, firebreak):
 
 def settled(envoy, firebreak, unexpected, patience=2.0):
     """The differences once both have come to rest: counters may follow the answer by a moment.
-    |unexpected|: tells what is left when the listed differences are taken out."""
+    |unexpected|: tells whether they are others than those listed."""
     end = time.monotonic() + patience
     while True:
         found = compare(observed(envoy), observed(firebreak))

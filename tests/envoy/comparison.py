@@ -6,7 +6,6 @@ import pathlib
 import subprocess
 
 import comparing
-import configs
 import differences
 import harness
 import run
@@ -30,24 +29,29 @@ def envoy_binary():
 @dataclasses.dataclass
 class Outcome:
     scenario: object
-    not_yet: str | None = None
     found: list = dataclasses.field(default_factory=list)  # comparing.Difference
-    listed: list = dataclasses.field(default_factory=list)  # differences.Listed, each that occurs
+    reasons: list = dataclasses.field(default_factory=list)  # differences.Reason
     unlisted: list = dataclasses.field(default_factory=list)  # comparing.Difference
+    gone: list = dataclasses.field(default_factory=list)  # names of listed ones that do not occur
 
 
 class Comparison:
     """Both proxies with the clusters of |scenarios|, {name: catalogue.Scenario}."""
 
     def __init__(self, scenarios, directory):
-        self.outcomes = {n: Outcome(s, configs.not_yet(n, s.setup)) for n, s in scenarios.items()}
-        self.playable = {n: s for n, s in scenarios.items() if not self.outcomes[n].not_yet}
-        setups = {n: s.setup for n, s in self.playable.items()}
+        self.scenarios = scenarios
+        self.values = differences.load()
+        self.outcomes = {n: Outcome(s) for n, s in scenarios.items()}
+        setups = {n: s.setup for n, s in scenarios.items()}
         self.runs = []
         for begin in (lambda *a: sides.Envoy(envoy_binary(), *a), sides.Firebreak):
             runs = {n: self._run(n, s) for n, s in setups.items()}
             addresses = {n: [h.address for h in r.hosts] for n, r in runs.items()}
-            side = begin(setups, addresses, directory)
+            try:
+                side = begin(setups, addresses, directory)
+            except AssertionError:
+                self.stop()
+                raise
             for one in runs.values():
                 one.side = side
             self.runs.append(runs)
@@ -60,7 +64,7 @@ class Comparison:
     def play(self):
         with concurrent.futures.ThreadPoolExecutor(2 * AT_ONCE) as pool:
             plays = {n: [pool.submit(self._play, runs[n]) for runs in self.runs]
-                     for n in self.playable}
+                     for n in self.scenarios}
             for name, sides_of_it in plays.items():
                 for one in sides_of_it:
                     one.result()
@@ -68,7 +72,7 @@ class Comparison:
 
     def _play(self, one):
         try:
-            self.playable[one.name].play(one)
+            self.scenarios[one.name].play(one)
         except (AssertionError, OSError, harness.Closed) as trouble:
             one.trouble = f"{type(trouble).__name__}: {trouble}"
         one.close()
@@ -77,10 +81,12 @@ class Comparison:
     def _judge(self, outcome):
         envoy, firebreak = (runs[outcome.scenario.name] for runs in self.runs)
 
-        def unlisted(found):
-            return differences.sort_out(outcome.scenario.name, found)[1]
-        outcome.found = comparing.settled(envoy, firebreak, unlisted)
-        outcome.listed, outcome.unlisted = differences.sort_out(outcome.scenario.name, outcome.found)
+        def unexpected(found):
+            _, unlisted, gone = differences.sort_out(outcome.scenario, found, self.values)
+            return unlisted or gone
+        outcome.found = comparing.settled(envoy, firebreak, unexpected)
+        outcome.reasons, outcome.unlisted, outcome.gone = differences.sort_out(
+            outcome.scenario, outcome.found, self.values)
         for one in (envoy, firebreak):
             for host in one.hosts:
                 host.close()

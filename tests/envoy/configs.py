@@ -139,12 +139,7 @@ def envoy(setups, addresses, directory):
 
 # Firebreak
 
-
-class NotYet(Exception):
-    """Firebreak cannot be told this yet."""
-
-
-OUTLIER_KEYS = {
+ISTIO_OUTLIER = {
     "consecutive_5xx": "consecutive5xxErrors",
     "consecutive_gateway_failure": "consecutiveGatewayErrors",
     "consecutive_local_origin_failure": "consecutiveLocalOriginFailures",
@@ -153,59 +148,109 @@ OUTLIER_KEYS = {
     "base_ejection_time": "baseEjectionTime",
     "max_ejection_percent": "maxEjectionPercent",
 }
+MORE_OUTLIER = {
+    "max_ejection_time": "maxEjectionTime",
+    "max_ejection_time_jitter": "maxEjectionTimeJitter",
+    "enforcing_consecutive_5xx": "enforcingConsecutive5xx",
+    "enforcing_consecutive_gateway_failure": "enforcingConsecutiveGatewayFailure",
+    "enforcing_consecutive_local_origin_failure": "enforcingConsecutiveLocalOriginFailure",
+    "always_eject_one_host": "alwaysEjectOneHost",
+}
+SUCCESS_RATE = {
+    "enforcing_success_rate": "enforcing",
+    "enforcing_local_origin_success_rate": "enforcingLocalOrigin",
+    "success_rate_minimum_hosts": "minimumHosts",
+    "success_rate_request_volume": "requestVolume",
+    "success_rate_stdev_factor": "stdevFactor",
+}
+FAILURE_PERCENTAGE = {
+    "enforcing_failure_percentage": "enforcing",
+    "enforcing_failure_percentage_local_origin": "enforcingLocalOrigin",
+    "failure_percentage_threshold": "threshold",
+    "failure_percentage_minimum_hosts": "minimumHosts",
+    "failure_percentage_request_volume": "requestVolume",
+}
+
+
+def translated(given, words):
+    return {words[k]: milliseconds(v) if k in DURATIONS else v for k, v in given.items() if k in words}
 
 
 def firebreak_outlier(setup):
+    """(trafficPolicy.outlierDetection, resilience.outlier)."""
     if setup.outlier is None:  # off; without the block Firebreak would protect
-        return {"consecutive5xxErrors": 0, "consecutiveGatewayErrors": 0}
-    given = dict(setup.outlier)
-    # In Istio's words a gateway rule that is given is enforced, one that is not given is not.
-    if given.pop("enforcing_consecutive_gateway_failure", 0) != 100:
-        given["consecutive_gateway_failure"] = 0
-    block = {}
-    for key, value in given.items():
-        if key not in OUTLIER_KEYS:
-            raise NotYet(key)
-        block[OUTLIER_KEYS[key]] = milliseconds(value) if key in DURATIONS else value
+        return {"consecutive5xxErrors": 0, "consecutiveGatewayErrors": 0}, {}
+    block = translated(setup.outlier, ISTIO_OUTLIER)
+    more = translated(setup.outlier, MORE_OUTLIER)
+    for name, words in (("successRate", SUCCESS_RATE), ("failurePercentage", FAILURE_PERCENTAGE)):
+        part = translated(setup.outlier, words)
+        if part:
+            more[name] = part
     if setup.panic:
-        raise NotYet("healthy_panic_threshold")
-    return block
+        block["minHealthPercent"] = setup.panic
+    return block, more
+
+
+POOL = {"max_connections": ("tcp", "maxConnections"), "max_pending_requests": ("http", "http1MaxPendingRequests"),
+        "max_requests": ("http", "http2MaxRequests"), "max_retries": ("http", "maxRetries")}
 
 
 def firebreak_pool(setup):
-    tcp, http = {"connectTimeout": milliseconds(setup.connect_timeout)}, {}
-    words = {"max_connections": (tcp, "maxConnections"),
-             "max_pending_requests": (http, "http1MaxPendingRequests"),
-             "max_requests": (http, "http2MaxRequests")}
+    pool = {"tcp": {"connectTimeout": milliseconds(setup.connect_timeout)}, "http": {}}
     for key, value in (setup.limits or {}).items():
-        if key not in words:
-            raise NotYet(key)
-        words[key][0][words[key][1]] = value
+        if key in POOL:
+            block, word = POOL[key]
+            pool[block][word] = value
     if setup.max_requests_per_connection is not None:
-        http["maxRequestsPerConnection"] = setup.max_requests_per_connection
+        pool["http"]["maxRequestsPerConnection"] = setup.max_requests_per_connection
     if setup.upstream_idle_timeout is not None:
-        http["idleTimeout"] = milliseconds(setup.upstream_idle_timeout)
+        pool["http"]["idleTimeout"] = milliseconds(setup.upstream_idle_timeout)
     if setup.max_connection_duration is not None:
-        raise NotYet("max_connection_duration")
-    return {"tcp": tcp, "http": http}
+        pool["tcp"]["maxConnectionDuration"] = milliseconds(setup.max_connection_duration)
+    return pool
 
 
 def firebreak_cluster(name, setup, addresses):
+    block, more = firebreak_outlier(setup)
+    policy = {"connectionPool": firebreak_pool(setup), "outlierDetection": block}
+    budget = (setup.limits or {}).get("retry_budget")
+    if budget is not None:
+        policy["retryBudget"] = {"percent": budget.get("budget_percent", 20),
+                                 "minRetryConcurrency": budget.get("min_retry_concurrency", 3)}
+    # update_merge_window is 0 for Envoy, so that its second ejection is not up to a second late.
+    resilience = {"semantics": "envoy", "differences": {"reejectionSlower": "firebreak",
+                                                        "ejectedStillPicked": "firebreak"}}
+    if setup.retry is not None:  # Envoy has no such budget
+        resilience["retryBudget"] = {"ratio": "100%", "floor": "10000/s", "capacity": 1000}
+    if more:
+        resilience["outlier"] = more
     return {"name": name, "loadBalancer": "round_robin",
             "endpoints": [{"address": f"{host}:{port}"} for host, port in addresses],
-            "trafficPolicy": {"connectionPool": firebreak_pool(setup),
-                              "outlierDetection": firebreak_outlier(setup)},
-            "resilience": {"connectFailover": "off"}}
+            "trafficPolicy": policy, "resilience": resilience}
+
+
+def firebreak_retry(retry):
+    block = {"attempts": retry.get("num_retries", 1),
+             "on": retry["retry_on"].split(","), "methods": ["POST", "PATCH"]}
+    if "retriable_status_codes" in retry:
+        block["statuses"] = retry["retriable_status_codes"]
+    if "retriable_headers" in retry:
+        block["headers"] = [h["name"] for h in retry["retriable_headers"]]
+    if "base" in retry:
+        block["backoff"] = {"base": milliseconds(retry["base"]), "max": milliseconds(retry.get("max", retry["base"] * 10))}
+    return block
 
 
 def firebreak_listener(name, setup):
     route = {"match": {"pathPrefix": f"/{name}/"}, "cluster": name}
     if setup.timeout is not None:
-        route["timeout"] = milliseconds(setup.timeout)
+        route["timeout"] = milliseconds(setup.timeout) if setup.timeout else "none"
     if setup.idle_timeout is not None:
         route["idleTimeout"] = milliseconds(setup.idle_timeout)
     if setup.retry is not None:
-        raise NotYet("retry_policy")
+        route["retry"] = firebreak_retry(setup.retry)
+        if "per_try_timeout" in setup.retry:
+            route["perTryTimeout"] = milliseconds(setup.retry["per_try_timeout"])
     return {"name": name, "listen": "127.0.0.1:0", "routes": [route]}
 
 
@@ -214,15 +259,6 @@ def firebreak(setups, addresses, directory):
     return json.dumps({
         "admin": {"listen": "127.0.0.1:0"}, "workers": 1,
         "accessLog": {"to": f"{directory}/firebreak.log"},
+        "outlierEventLog": f"{directory}/firebreak.events",
         "listeners": [firebreak_listener(n, s) for n, s in setups.items()],
         "clusters": [firebreak_cluster(n, s, addresses[n]) for n, s in setups.items()]}, indent=1)
-
-
-def not_yet(name, setup):
-    """What Firebreak cannot be told of |setup|, or None."""
-    try:
-        firebreak_listener(name, setup)
-        firebreak_cluster(name, setup, [])
-    except NotYet as missing:
-        return str(missing)
-    return None

@@ -17,6 +17,7 @@ import scenarios_failures  # noqa: E402,F401
 import scenarios_http1  # noqa: E402,F401
 import scenarios_limits  # noqa: E402,F401
 import scenarios_outlier  # noqa: E402,F401
+import scenarios_retries  # noqa: E402,F401
 
 random_scenarios.register(int(os.environ.get("FIREBREAK_ENVOY_SEEDS", "6")))
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One scenario on one proxy: its upstream, its requests, its observations."""
 import dataclasses
+import datetime
 import socket
 import time
 
@@ -68,14 +69,18 @@ class Run:
         """For what must not happen, and for sweeps; nothing waits for a condition this way."""
         time.sleep(duration)
 
+    def actions(self, action):
+        """The times of the event log's entries that were carried out."""
+        return [datetime.datetime.fromisoformat(e["timestamp"].replace("Z", "+00:00"))
+                for e in self.side.events(self.name)
+                if e["action"] == action and (e["enforced"] or action == "UNEJECT")]
+
     def time_out(self, provoke, base):
-        """How long the host is out after |provoke|, in whole multiples of |base|, rounded down."""
-        gauge = "outlier_detection.ejections_active"
+        """How long the host is out after |provoke|, in whole multiples of |base|, by the event log."""
+        before = len(self.actions("UNEJECT"))
         provoke()
-        self.await_true(lambda: self.stat(gauge) == 1, "the ejection")
-        begin = time.monotonic()
-        self.await_true(lambda: self.stat(gauge) == 0, "the return")
-        return int((time.monotonic() - begin + 0.1 * base) / base)
+        self.await_true(lambda: len(self.actions("UNEJECT")) > before, "the return")
+        return int((self.actions("UNEJECT")[-1] - self.actions("EJECT")[-1]).total_seconds() / base)
 
     def observe(self, name, value):
         self.seen[name] = value
@@ -88,8 +93,10 @@ class Run:
         return conn
 
     def start(self, *actions, method="GET", body=None, fields=(), conn=None, send=True):
-        """Sends a request on |conn| (None: one of its own)."""
+        """Sends a request on |conn| (None: one of its own). |actions|: what its attempts meet, one
+        after the other, also as one list; a number is an answer with that status."""
         path = f"/{self.name}/{len(self.calls)}"
+        actions = actions[0] if actions and isinstance(actions[0], list) else actions
         actions = [upstream.answer(a) if isinstance(a, int) else a for a in actions]
         script = self.scripts[path] = upstream.Script(actions or [upstream.answer()])
         call = Call(path, method, script, conn or self.connect(), {},

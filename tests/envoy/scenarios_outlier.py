@@ -230,9 +230,10 @@ def cap_50_refuses_the_second(s):
 @scenario(AREA, "cap 100 %: all go, the last too", hosts=3, panic=0, outlier=rules())
 def all_three(s):
     s.group = "until all are out"
-    for _ in range(16):
+    for _ in range(15):
         s.get(503)
     ejected(s, 3)
+    s.get()
 
 
 @scenario(AREA, "cap 0: none", panic=0, outlier=rules(max_ejection_percent=0))
@@ -257,22 +258,14 @@ def not_enforced(s):
     s.get()
 
 
-def out_and_back(s, **counts):
-    s.get_each(*[500] * 2)
-    ejected(s)
-    ejected(s, 0)
-    s.await_stat(**counts)
-
-
 @scenario(AREA, "the time is over, the next sweep brings it back, and it counts anew", panic=0,
           outlier=rules(consecutive_5xx=2, interval=0.05, base_ejection_time=0.2))
 def back_after_its_time(s):
-    out_and_back(s)
+    s.time_out(lambda: s.get_each(500, 500), 0.2)
     s.get()
     s.get(500)
     s.observe("out after one", s.stat("outlier_detection.ejections_active"))
-    s.get(500)
-    ejected(s)
+    s.time_out(lambda: s.get(500), 0.2)
     ejected(s, 0)
 
 
@@ -328,8 +321,16 @@ def only_host_in_panic(s):
     s.get()
 
 
+# A 503 ejects for less than an interval, so that a return tells of a sweep.
+STATISTICAL = {"interval": 4, "base_ejection_time": 0.001, "consecutive_5xx": 1000,
+               "consecutive_gateway_failure": 1, "enforcing_consecutive_gateway_failure": 100}
+
+
 def rates(s, count, good):
-    """|count| requests to each of the hosts, of which good[i] go well, then until the sweep saw it."""
+    """Right after a sweep, |count| requests to each of the hosts, of which good[i] go well; until
+    the next sweep has seen them, and the one after it has brought back who went."""
+    s.group = "before the sweep"
+    s.time_out(lambda: s.get(503), 1)
     seen = {}
 
     def act(wire, script):
@@ -337,27 +338,36 @@ def rates(s, count, good):
         n = seen.setdefault(host, [len(seen), 0])
         n[1] += 1
         answer(200 if n[1] <= good[n[0]] else 500)(wire, script)
-    s.group = "before the sweep"
     for _ in range(count * len(good)):
         s.get(act)
-
-
-STATISTICAL = {"consecutive_5xx": 1000, "interval": 3}
+    s.pause(STATISTICAL["interval"] + 1)
+    ejected(s, 0)
 
 
 @scenario(AREA, "success rate: one of five at 50 % is out at the sweep (O11)", hosts=5, panic=0,
           outlier=rules(success_rate_request_volume=10, **STATISTICAL))
 def success_rate(s):
     rates(s, 10, [5, 10, 10, 10, 10])
-    ejected(s)
+    s.await_stat(outlier_detection__ejections_enforced_success_rate=1)
 
 
 @scenario(AREA, "success rate: two bad ones of five hide each other (O13)", hosts=5, panic=0,
           outlier=rules(success_rate_request_volume=10, **STATISTICAL))
 def success_rate_two_hide(s):
     rates(s, 10, [0, 0, 10, 10, 10])
-    s.pause(3.5)
-    s.observe("out", s.stat("outlier_detection.ejections_active"))
+
+
+@scenario(AREA, "success rate: too few requests, nobody is looked at", hosts=5, panic=0,
+          outlier=rules(success_rate_request_volume=11, **STATISTICAL))
+def success_rate_too_few(s):
+    rates(s, 10, [0, 10, 10, 10, 10])
+
+
+@scenario(AREA, "success rate: only counted where enforcing is 0", hosts=5, panic=0,
+          outlier=rules(success_rate_request_volume=10, enforcing_success_rate=0, **STATISTICAL))
+def success_rate_not_enforced(s):
+    rates(s, 10, [5, 10, 10, 10, 10])
+    s.await_stat(outlier_detection__ejections_detected_success_rate=1)
 
 
 @scenario(AREA, "failure percentage: 85 % is out, 80 % is not (O14)", hosts=5, panic=0,
@@ -365,4 +375,4 @@ def success_rate_two_hide(s):
                         enforcing_success_rate=0, **STATISTICAL))
 def failure_percentage(s):
     rates(s, 20, [3, 4, 20, 20, 20])
-    ejected(s)
+    s.await_stat(outlier_detection__ejections_enforced_failure_percentage=1)

@@ -55,6 +55,10 @@ class Side:
                 found[rest if kind == "cluster" else "http." + rest] = int(value)
         return found
 
+    def events(self, scenario):
+        """The objects of the outlier event log."""
+        return [e for e in self.event_log.read() if e["cluster_name"] == scenario]
+
     def log_line(self, path):
         """The access log's object of the request to |path|, or None."""
         for line in self.log.read():
@@ -80,7 +84,11 @@ class Envoy(Side):
                 stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
         self.log = Tail(directory / "envoy.log")
         self.event_log = Tail(directory / "envoy.events")
-        harness.wait_for(self._up, "Envoy to listen", 60)
+        try:
+            harness.wait_for(self._up, "Envoy to listen", 60)
+        except AssertionError:
+            self.popen.kill()
+            raise
         self.addresses = self._listeners()
 
     def _up(self):
@@ -99,9 +107,6 @@ class Envoy(Side):
             name, _, address = line.partition("::")
             found[name] = harness.parse_address(address)
         return found
-
-    def events(self, scenario):
-        return [e for e in self.event_log.read() if e["cluster_name"] == scenario]
 
     def stop(self):
         self.popen.terminate()
@@ -123,6 +128,7 @@ class Firebreak(Side):
         self.admin = self.process.admin
         self.addresses = self.process.listeners
         self.log = Tail(directory / "firebreak.log")
+        self.event_log = Tail(directory / "firebreak.events")
 
     def log_line(self, path):
         line = super().log_line(path)
@@ -131,9 +137,6 @@ class Firebreak(Side):
         return {"path": line["path"], "code": line["response_code"], "flags": line["response_flags"],
                 "details": line["response_code_details"], "received": line["bytes_received"],
                 "sent": line["bytes_sent"], "host": line["upstream_host"]}
-
-    def events(self, scenario):
-        return None
 
     def stop(self):
         code = self.process.stop()

@@ -107,6 +107,7 @@ class Script:
         self.release = threading.Event()
         self.seen = []  # (host, number of its connection, how many requests that had served)
         self.fields = []  # header fields of each attempt
+        self.bodies = []  # of the attempts whose body was read
         self.gone = threading.Event()  # the proxy closed the connection under it
 
     def next(self, host, wire, fields):
@@ -202,7 +203,7 @@ class Host:
                 script = self.scripts[first.split(" ")[1]]
                 action = script.next(self.index, wire, fields)
                 if not getattr(action, "early", False):
-                    wire.read_body(fields)
+                    script.bodies.append(wire.read_body(fields))
                 action(wire, script)
                 wire.served += 1
         except (Gone, OSError):
