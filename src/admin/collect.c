@@ -21,6 +21,8 @@
 CLUSTER_LOOKUPS(X)
 #undef X
 
+static const struct metric_info membership_change = {
+    "membership_change", METRIC_COUNTER, "times hosts came or went, the first ones included"};
 static const struct metric_info endpoint_healthy = {"healthy", METRIC_GAUGE,
                                                     "1: in use, 0: ejected"};
 static const struct metric_info endpoint_ejections = {"ejections", METRIC_COUNTER,
@@ -110,6 +112,8 @@ static void collect_lookups(struct samples *s, const struct scope *scope, const 
     const struct cluster_state *state = c->state;
     const struct circuit_limits *max = &c->limits;
 
+    scope_add(s, scope, &membership_change,
+              atomic_load_explicit(&state->membership_changes, memory_order_relaxed));
     scope_add(s, scope, &info_membership_total, c->endpoint_count);
     scope_add(s, scope, &info_membership_healthy, healthy_hosts(c));
     scope_add(s, scope, &info_cx_open, is_open(&state->connections, max->max_connections));

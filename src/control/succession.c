@@ -152,25 +152,33 @@ bool succession_prepare(struct snapshot *next, const struct snapshot *before, ui
 
 /* --- in force --- */
 
-static void settle(const struct snapshot *s, const struct cluster *c, uint32_t slot)
+/* Did it leave, or come back? */
+static bool settle(const struct snapshot *s, const struct cluster *c, uint32_t slot)
 {
     struct host_state *h = host_state_of(c->state->slots[slot]);
     bool named = h->named_by == s->version;
 
     if (named == (h->absent_since == 0))
-        return;
+        return false;
     h->absent_since = named ? 0 : s->version + 1;
     host_set_health(&c->state->hosts, slot, named ? HOST_HEALTHY : HOST_ABSENT);
+    return true;
+}
+
+static void settle_cluster(const struct snapshot *s, const struct cluster *c)
+{
+    bool changed = c->state->named != c->endpoint_count;
+
+    for (uint32_t slot = 0; slot < c->state->hosts.count; slot++)
+        if (c->state->slots[slot] != NULL && host_state_of(c->state->slots[slot])->gone_since == 0)
+            changed = settle(s, c, slot) || changed;
+    c->state->named = c->endpoint_count;
+    if (changed)
+        atomic_fetch_add_explicit(&c->state->membership_changes, 1, memory_order_relaxed);
 }
 
 void succession_commit(const struct snapshot *s)
 {
-    for (uint32_t i = 0; i < s->cluster_count; i++) {
-        const struct cluster *c = &s->clusters[i];
-
-        for (uint32_t slot = 0; slot < c->state->hosts.count; slot++)
-            if (c->state->slots[slot] != NULL &&
-                host_state_of(c->state->slots[slot])->gone_since == 0)
-                settle(s, c, slot);
-    }
+    for (uint32_t i = 0; i < s->cluster_count; i++)
+        settle_cluster(s, &s->clusters[i]);
 }

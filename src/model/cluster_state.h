@@ -27,7 +27,9 @@ struct cluster_state {
     struct host_set hosts;  /* as of the newest snapshot; control thread only, workers have views */
     struct host **slots;    /* the same, to be changed */
     uint32_t slot_room;
-    uint32_t first_empty; /* no slot before it is empty */
+    uint32_t first_empty;                /* no slot before it is empty */
+    uint32_t named;                      /* hosts of the snapshot in force; control thread only */
+    _Atomic uint64_t membership_changes; /* how often hosts came or went, the first ones included */
     struct limit connections;
     struct limit pending;
     struct limit requests;

@@ -82,6 +82,9 @@ static bool make_hosts(struct snapshot *s, struct cluster *c)
             return false;
         host_state_of(c->state->slots[endpoints[i].slot])->named_by = s->version;
     }
+    c->state->named = c->endpoint_count;
+    atomic_store_explicit(&c->state->membership_changes, c->endpoint_count > 0,
+                          memory_order_relaxed);
     return cluster_state_view(c->state, &s->arena, &c->hosts);
 }
 

@@ -44,6 +44,7 @@ static void text_names_are_envoys(void **state)
         "cluster.shop_web.external.upstream_rq_200: 1",
         "cluster.shop_web.connect_failover: 6",
         "cluster.shop_web.membership_total: 2",
+        "cluster.shop_web.membership_change: 1",
         "cluster.shop_web.membership_healthy: 2",
         "cluster.shop_web.outlier_detection.ejections_active: 1",
         "cluster.shop_web.circuit_breakers.default.cx_open: 0",
@@ -138,6 +139,7 @@ static void used_only_leaves_out_what_is_zero(void **state)
     assert_string_equal(body, "cluster.b.circuit_breakers.default.remaining_cx: 4294967295\n"
                               "cluster.b.circuit_breakers.default.rq_open: 1\n"
                               "cluster.b.circuit_breakers.default.rq_pending_open: 1\n"
+                              "cluster.b.membership_change: 1\n"
                               "cluster.b.membership_healthy: 1\n"
                               "cluster.b.membership_total: 1\n"
                               "cluster.shop_web.circuit_breakers.default.remaining_cx: 100\n"
@@ -147,6 +149,7 @@ static void used_only_leaves_out_what_is_zero(void **state)
                               "cluster.shop_web.external.upstream_rq_200: 1\n"
                               "cluster.shop_web.external.upstream_rq_503: 2\n"
                               "cluster.shop_web.external.upstream_rq_5xx: 2\n"
+                              "cluster.shop_web.membership_change: 1\n"
                               "cluster.shop_web.membership_healthy: 2\n"
                               "cluster.shop_web.membership_total: 2\n"
                               "cluster.shop_web.outlier_detection.ejections_active: 1\n"
