@@ -3,6 +3,10 @@
 #include <string.h>
 
 #include "admin/pages.h"
+#include "admin/work.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "control/reloader.h"
 
 static void say_ok(struct admin_call *call)
 {
@@ -70,4 +74,50 @@ void set_logging(struct admin_call *call)
     if (call->view->log != NULL)
         log_set_least(call->view->log, level);
     show_levels(call);
+}
+
+/* --- /reload --- */
+
+struct reloading {
+    struct admin_work work;
+    const struct reloader *reloader;
+    uint64_t wish;
+};
+
+static enum work_state reload_more(struct admin_work *w, struct admin_call *call)
+{
+    const struct reloading *r = CONTAINER_OF(w, struct reloading, work);
+
+    if (r->reloader->done < r->wish)
+        return WORK_WAITS;
+    if (r->reloader->ok) {
+        say_ok(call);
+        return WORK_DONE;
+    }
+    call_refuse(call, 400, r->reloader->why);
+    return WORK_FAILED;
+}
+
+static void reload_free(struct admin_work *w)
+{
+    memory_give(CONTAINER_OF(w, struct reloading, work));
+}
+
+void start_reload(struct admin_call *call)
+{
+    struct reloader *reloader = control_reloader(call->control);
+    struct reloading *r;
+
+    if (reloader == NULL) {
+        call_refuse(call, 400, "there is no file to load: firebreak runs with --to, not with -c");
+        return;
+    }
+    r = work_begin(call, sizeof(*r));
+    if (r == NULL)
+        return;
+    reloader->begin(reloader);
+    r->work.more = reload_more;
+    r->work.free = reload_free;
+    r->reloader = reloader;
+    r->wish = reloader->asked;
 }

@@ -309,6 +309,10 @@ static void work_on(struct conn *c)
         else
             wait_for_slice(c);
         return;
+    case WORK_WAITS:
+        list_push_back(&c->admin->working, &c->in_working);
+        c->admin->work_waits = true;
+        return;
     case WORK_DONE:
         work_end(&c->call);
         send_piece(c, true);
@@ -322,11 +326,14 @@ static void work_on(struct conn *c)
 void conn_work(struct admin *a)
 {
     struct list *first = list_pop_front(&a->working);
+    struct control *control = a->setup.control;
 
+    a->work_waits = false;
     if (first != NULL)
         work_on(CONTAINER_OF(first, struct conn, in_working));
     if (!list_empty(&a->working))
-        wheel_arm(control_wheel(a->setup.control), &a->work, AT_ONCE);
+        wheel_arm(control_wheel(control), &a->work,
+                  a->work_waits ? mono_after(control_now(control), WORK_PAUSE) : AT_ONCE);
 }
 
 /* What is no request, or took too long. */

@@ -24,6 +24,8 @@ const struct admin_route admin_routes[] = {
     {"/memory", ADMIN_GET, show_memory, "memory in use, as JSON"},
     {"/quitquitquit", ADMIN_POST, start_quit, "exit at once"},
     {"/ready", ADMIN_GET, show_ready, "LIVE, or 503 and DRAINING"},
+    {"/reload", ADMIN_POST, start_reload,
+     "load the configuration anew; says OK once it is in force, or what is wrong with it"},
     {"/server_info", ADMIN_GET, show_server_info, "version, state and uptime as JSON"},
     {"/stats", ADMIN_GET, show_stats,
      "all metrics (?format=json|prometheus|html, ?filter=REGEX, ?usedonly, "

@@ -17,6 +17,7 @@ struct admin {
     struct timer resume; /* of accepting, after there were no descriptors */
     struct list conns;   /* oldest first */
     struct list working; /* those whose page is work, by turns */
+    bool work_waits;     /* the one that was just asked has nothing to do yet */
     struct timer work;   /* a slice for the first of them */
     uint32_t conn_count;
     uint32_t refused_count;   /* of further ones that are being told so */

@@ -10,10 +10,12 @@
 #include "admin/routes.h"
 
 #define WORK_SLICE (2 * NS_PER_MS)    /* of one turn, all admin connections together */
+#define WORK_PAUSE (5 * NS_PER_MS)    /* before one that waits is asked again */
 #define WORK_PIECE ((size_t)64 << 10) /* as much of a page is sent at once */
 
 enum work_state {
     WORK_MORE,  /* to be asked again, in another turn */
+    WORK_WAITS, /* the same, but what it needs will take a while */
     WORK_DONE,  /* the page is whole */
     WORK_FAILED /* where nothing of it is sent yet, call_refuse has said why; else it is cut */
 };

@@ -42,6 +42,7 @@ struct control {
     bool settled; /* all workers are at |snapshot|, and what it does not name is picked no more */
     struct snapshot *snapshot; /* in force */
     uint64_t version;          /* the last one given */
+    struct reloader *reloader; /* NULL: none */
 };
 
 /* --- to the workers --- */
@@ -236,6 +237,16 @@ struct snapshot *control_snapshot(const struct control *c)
 struct process_state *control_process(const struct control *c)
 {
     return c->process;
+}
+
+void control_set_reloader(struct control *c, struct reloader *r)
+{
+    c->reloader = r;
+}
+
+struct reloader *control_reloader(const struct control *c)
+{
+    return c->reloader;
 }
 
 void control_drain(struct control *c)

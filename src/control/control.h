@@ -20,6 +20,7 @@
 #include "model/snapshot.h"
 
 struct control;
+struct reloader;
 
 struct control_setup {
     uint64_t seed;
@@ -59,6 +60,10 @@ struct process_state *control_process(const struct control *c);
  * False: no memory, and the one before stays in force.
  */
 bool control_publish(struct control *c, struct snapshot *s);
+
+/* Who loads the configuration anew; NULL: nobody can. Must outlive the control loop's turns. */
+void control_set_reloader(struct control *c, struct reloader *r);
+struct reloader *control_reloader(const struct control *c);
 
 /*
  * Workers stop listening, finish what is under way, and are ended at the snapshot's drain timeout.

@@ -40,7 +40,10 @@ static const struct command_help help = {
         "memory\n"
         "\n"
         "Signals: TERM and INT finish what is under way and exit (again: at once), USR1 opens the\n"
-        "access log anew, HUP does nothing yet.\n"
+        "access log anew, HUP loads the -c files anew, as POST /reload on the admin page does: "
+        "what\n"
+        "is wrong changes nothing and is said, what is right takes effect without losing a "
+        "request.\n"
         "\n"
         "Exit codes: 0 stopped as told, 1 failed at work (port in use, ...), 2 bad usage or "
         "configuration.",
@@ -58,6 +61,7 @@ struct run_options {
     const char *admin;
     const char *access_log;
     uint64_t workers;
+    bool watch;
     enum log_level level;
     enum os_log_format format;
 };
@@ -93,6 +97,8 @@ static int check_options(const struct run_options *o)
 {
     if ((o->to == NULL) == (o->config.count == 0))
         return usage("where to?", "write --to HOST:PORT,... or -c FILE, and not both");
+    if (o->config.count == 0 && o->watch)
+        return usage("--watch goes with -c", "there is no file to watch with --to");
     if (o->config.count > 0 && o->listen != NULL)
         return usage("--listen goes with --to", "with -c write `listen:` in the file");
     return COMMAND_OK;
@@ -113,6 +119,10 @@ static enum options_verdict read_options(int argc, char **argv, struct run_optio
          .placeholder = "FILE",
          .help = "YAML: Firebreak's own form and Istio's DestinationRules\n"
                  "(docs/configuration.md); may be given several times"},
+        {.name = "watch",
+         .kind = OPTION_FLAG,
+         .target = &o->watch,
+         .help = "load the files anew when one has changed (looks once a second)"},
         {.name = "listen",
          .kind = OPTION_TEXT,
          .target = &o->listen,
@@ -152,22 +162,15 @@ static enum options_verdict read_options(int argc, char **argv, struct run_optio
     return options_read(&help, options, sizeof(options) / sizeof(options[0]), argc, argv);
 }
 
-static void print_errors(const struct config_errors *errors)
-{
-    size_t room = 256 * 1024;
-    char *data = malloc(room);
-    struct text t;
-
-    if (data == NULL)
-        return;
-    text_init(&t, data, room);
-    config_errors_write(&t, errors);
-    fwrite(t.data, 1, t.len, stderr);
-    free(data);
-}
+/* What a start and each reload need. */
+struct run {
+    const struct run_options *options;
+    struct files files;
+    struct log *log;
+};
 
 /* What the command line says against the file. */
-static bool override(struct snapshot *s, const struct run_options *o)
+static bool override(struct snapshot *s, const struct run_options *o, struct text *errors)
 {
     const char *why;
 
@@ -177,7 +180,11 @@ static bool override(struct snapshot *s, const struct run_options *o)
         s->access_log.to = bytes_of(o->access_log);
     if (o->admin == NULL || config_parse_address(&s->arena, bytes_of(o->admin), &s->admin, &why))
         return true;
-    fprintf(stderr, "firebreak run: --admin %s: %s\n", o->admin, why);
+    text_str(errors, "--admin ");
+    text_str(errors, o->admin);
+    text_str(errors, ": ");
+    text_str(errors, why);
+    text_char(errors, '\n');
     return false;
 }
 
@@ -195,59 +202,81 @@ static int load_list(const struct run_options *o, struct config_resolver *resolv
     return config_from_list(&run, resolver, errors, out);
 }
 
-/* What was found of a file's traps waits for the log. */
-static int load(const struct run_options *o, struct files *files, struct lint *lint,
-                struct snapshot **out)
+static int load_files(struct run *r, const struct snapshot *before,
+                      struct config_resolver *resolver, struct config_errors *errors,
+                      struct snapshot **out)
 {
-    const struct lint_load load = {.paths = o->config.items,
-                                   .count = (uint32_t)o->config.count,
-                                   .files = files,
-                                   .resolver = resolve_open()};
+    const struct lint_load load = {.paths = r->options->config.items,
+                                   .count = (uint32_t)r->options->config.count,
+                                   .files = &r->files,
+                                   .resolver = resolver,
+                                   .before = before};
+    struct lint lint;
+    int status;
+
+    lint_init(&lint);
+    status = lint_load(&lint, &load, errors, out);
+    if (status == CONFIG_OK)
+        lint_log(&lint, r->log);
+    lint_release(&lint);
+    return status;
+}
+
+static struct snapshot *load(void *owner, const struct snapshot *before, struct text *why)
+{
+    struct run *r = owner;
+    struct config_resolver *resolver = resolve_open();
+    struct snapshot *s = NULL;
     struct config_errors errors;
     int status;
 
     config_errors_init(&errors);
-    if (o->to != NULL)
-        status = load_list(o, load.resolver, &errors, out);
-    else
-        status = lint_load(lint, &load, &errors, out);
+    status = r->options->to != NULL ? load_list(r->options, resolver, &errors, &s)
+                                    : load_files(r, before, resolver, &errors, &s);
     if (status != CONFIG_OK)
-        print_errors(&errors);
+        config_errors_write(why, &errors);
     config_errors_release(&errors);
-    resolve_close(load.resolver);
-    return status;
+    resolve_close(resolver);
+    if (s == NULL || r->options->to != NULL || override(s, r->options, why))
+        return s;
+    snapshot_drop(s);
+    return NULL;
 }
 
-static int run_daemon(const struct run_options *o, struct files *files, struct snapshot *snapshot,
-                      const struct lint *lint)
+static struct snapshot *first_load(struct run *r)
 {
-    const struct daemon_setup setup = {.snapshot = snapshot,
-                                       .files = files,
-                                       .log = os_log_create(STDERR_FILENO, o->format, o->level)};
-    int code;
+    size_t room = 256 * 1024;
+    char *data = malloc(room);
+    struct snapshot *s;
+    struct text why;
 
-    lint_log(lint, setup.log);
-    code = daemon_run(&setup);
-    os_log_free(setup.log);
-    return code;
+    if (data == NULL)
+        return NULL;
+    text_init(&why, data, room);
+    s = load(r, NULL, &why);
+    fwrite(why.data, 1, why.len, stderr);
+    free(data);
+    return s;
 }
 
 static int run(const struct run_options *o)
 {
-    struct snapshot *snapshot = NULL;
-    struct files files;
-    struct lint lint;
+    struct run r = {.options = o, .log = os_log_create(STDERR_FILENO, o->format, o->level)};
+    const struct config_source_files source = {.load = load,
+                                               .owner = &r,
+                                               .paths = o->config.items,
+                                               .count = (uint32_t)o->config.count,
+                                               .watch = o->watch};
+    struct daemon_setup setup = {.source = &source, .files = &r.files, .log = r.log};
     int code = COMMAND_USAGE;
 
     os_signals_block();
-    os_files_init(&files);
-    lint_init(&lint);
-    if (load(o, &files, &lint, &snapshot) == CONFIG_OK) {
-        if (o->config.count == 0 || override(snapshot, o))
-            code = run_daemon(o, &files, snapshot, &lint);
-        snapshot_drop(snapshot);
-    }
-    lint_release(&lint);
+    os_files_init(&r.files);
+    setup.snapshot = first_load(&r);
+    if (setup.snapshot != NULL)
+        code = daemon_run(&setup);
+    snapshot_drop(setup.snapshot);
+    os_log_free(r.log);
     return code;
 }
 

@@ -45,6 +45,7 @@ struct daemon {
     struct poller *poller;    /* the control loop's */
     struct mailbox *inbox;
     struct control *control;
+    struct reload *reload; /* NULL: there are no files */
     struct admin *admin;
     struct admin_extra extras[EXTRAS];
     struct os_signals *signals;
@@ -126,8 +127,11 @@ static void on_signal(void *owner, enum os_signal signal)
         d->draining = true;
         return;
     case OS_SIGNAL_HUP:
-        log_event(d->setup->log, LOG_WARNING, "config.reload",
-                  "reload is not there yet: the configuration stays as it is");
+        if (d->reload != NULL)
+            reload_begin(d->reload);
+        else
+            log_event(d->setup->log, LOG_WARNING, "config.reload",
+                      "there is no file to load: firebreak runs with --to, not with -c");
         return;
     case OS_SIGNAL_USR1:
         if (d->access_log != NULL)
@@ -175,6 +179,7 @@ static int open_state(struct daemon *d)
         memory = os_process_memory() / 2;
     d->process = process_state_create(d->worker_count, os_process_raise_descriptors(),
                                       memory == 0 ? UINT64_MAX : memory, clock_read(&d->clock));
+    d->snapshot->version = 1;
     if (d->workers == NULL || d->inboxes == NULL || d->process == NULL ||
         !snapshot_attach_state(d->snapshot, d->worker_count))
         return IO_NO_MEMORY;
@@ -208,6 +213,28 @@ static int open_access_log(struct daemon *d)
     return access_log_create(&setup, &d->access_log) == IO_OK ? COMMAND_OK : COMMAND_FAILED;
 }
 
+static bool open_reload(struct daemon *d)
+{
+    const struct reload_setup setup = {
+        .files = d->setup->source,
+        .control = d->control,
+        .poller = d->poller,
+        .log = d->setup->log,
+    };
+
+    if (d->setup->source->count == 0)
+        return true;
+    d->reload = reload_create(&setup);
+    return d->reload != NULL;
+}
+
+static void turn(struct daemon *d)
+{
+    control_turn(d->control);
+    if (d->reload != NULL)
+        reload_turn(d->reload);
+}
+
 static int open_control(struct daemon *d)
 {
     const struct control_setup setup = {
@@ -223,7 +250,7 @@ static int open_control(struct daemon *d)
     };
 
     d->control = control_create(&setup);
-    if (d->control == NULL)
+    if (d->control == NULL || !open_reload(d))
         return IO_NO_MEMORY;
     return os_signals_create(d->poller, on_signal, d, &d->signals);
 }
@@ -377,6 +404,7 @@ static void release(struct daemon *d)
     os_signals_free(d->signals);
     for (uint32_t i = 0; i < d->worker_count && d->workers != NULL; i++)
         worker_free(d->workers[i].worker);
+    reload_free(d->reload);
     control_free(d->control);
     access_log_free(d->access_log);
     for (uint32_t i = 0; i < d->worker_count && d->workers != NULL; i++) {
@@ -405,7 +433,7 @@ int daemon_run(const struct daemon_setup *setup)
         say_where(&d);
         log_event(setup->log, LOG_INFO, "server.started", "%" PRIu32 " workers", d.worker_count);
         while (!control_done(d.control))
-            control_turn(d.control);
+            turn(&d);
         log_event(setup->log, LOG_INFO, "server.stopped", "all requests are finished");
     }
     join_threads(&d);

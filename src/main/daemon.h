@@ -9,10 +9,12 @@
 
 #include "io/files.h"
 #include "io/log.h"
+#include "main/reload.h"
 #include "model/snapshot.h"
 
 struct daemon_setup {
     struct snapshot *snapshot; /* without run-time state; the daemon takes a reference */
+    const struct config_source_files *source; /* where to load it anew from */
     struct files *files;
     struct log *log;
 };

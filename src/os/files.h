@@ -8,4 +8,7 @@
 /* Holds nothing, so there is nothing to release. */
 void os_files_init(struct files *f);
 
+/* Another value when the file has become another one; 0: there is none. */
+uint64_t os_file_stamp(const char *path);
+
 #endif

@@ -21,6 +21,9 @@ int os_poller_create(struct clock *c, struct poller **out);
 /* Closes what is still open on it, without a word to the owners. Takes NULL. */
 void os_poller_free(struct poller *p);
 
+/* Could a poller listen at |at|, TCP, now? IO_OK or the io_error that it would get. */
+int os_may_listen(const struct address *at);
+
 struct os_poller_sizes {
     size_t link;          /* bytes of ours for each open link */
     size_t poller;        /* bytes for the poller with its buffers */

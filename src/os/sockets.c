@@ -14,6 +14,7 @@
 
 #include "io/error.h"
 #include "os/error.h"
+#include "os/poller.h"
 
 static int local_name(const char *path, union socket_name *out, socklen_t *len)
 {
@@ -246,6 +247,20 @@ int socket_to_listen(const struct address *at, const struct listen_options *o)
         return err;
     }
     return fd;
+}
+
+int os_may_listen(const struct address *at)
+{
+    const struct listen_options options = {.reuse_port = true};
+    int fd = at->kind == ADDRESS_UNIX ? IO_OK : socket_open(at);
+    int error;
+
+    if (fd <= 0)
+        return fd;
+    prepare_to_listen(fd, at, &options);
+    error = bind_to(fd, at);
+    close(fd);
+    return error;
 }
 
 int socket_error(int fd)

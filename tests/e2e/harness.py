@@ -139,6 +139,8 @@ class Process:
             self.kill()
             return
         running = self.running()
+        if running:
+            self.signal(signal.SIGINT)  # the second of two ends it at once
         code = self.stop()
         if running:
             assert code == 0, f"exit code {code} after TERM: {self}"
