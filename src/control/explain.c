@@ -109,13 +109,38 @@ static void put_lengths(struct text *t, const struct outlier_config *c, const st
 
 /* --- what a caller sees --- */
 
-static void put_nobody_left(struct text *t, const struct reach *r)
+static const char *in_panic(enum panic_policy p)
 {
+    switch (p) {
+    case PANIC_SERVE_ALL:
+        return "every host serves, the ejected ones too";
+    case PANIC_LEAST_BAD:
+        return "the ejected ones that are out for longest serve as well";
+    case PANIC_FAIL_FAST:
+        return "every request gets 503 UH at once";
+    case PANIC_POLICY_COUNT:
+        break;
+    }
+    return "";
+}
+
+static void put_nobody_left(struct text *t, const struct panic_config *p, const struct reach *r)
+{
+    uint32_t from;
+    bool panics = reach_panic(p, r->hosts, &from);
+
     heading(t, "a caller");
+    if (panics && r->hosts - r->by_evidence <= from) {
+        lint_say(t, "meets panic (minHealthPercent %u) with %u of %u hosts healthy or fewer: %s\n",
+                 p->threshold, from, r->hosts, in_panic(p->policy));
+        return;
+    }
     if (r->by_evidence == r->hosts)
         text_str(t, "gets 503 UH (no healthy upstream) while all are out\n");
     else
-        text_str(t, "never meets an empty set: the last host is not ejected\n");
+        lint_say(t, "never meets an empty set: %u of %u stay in, whatever fails%s\n",
+                 r->hosts - r->by_evidence, r->hosts,
+                 panics ? "; there is no panic with so many" : "");
 }
 
 static void put_limit(struct text *t, const char *what, uint32_t limit, const char *then)
@@ -201,7 +226,7 @@ bool explain_cluster(struct text *t, const struct snapshot *s, uint32_t cluster)
     if (r.steps > 0) {
         put_reach(t, &c->outlier, &r);
         put_lengths(t, &c->outlier, &r);
-        put_nobody_left(t, &r);
+        put_nobody_left(t, &c->panic, &r);
     }
     put_limits(t, c);
     put_timeouts(t, s, cluster);

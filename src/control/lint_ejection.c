@@ -41,14 +41,19 @@ LINT_TRAP(lint_cap_rounds_to_nobody)
 {
     uint32_t percent = s->cluster->outlier.max_ejection_percent;
 
-    if (block(s) == NULL || hosts(s) < 2 || by_percent(s) > 0)
+    struct reach r;
+
+    if (block(s) == NULL || hosts(s) < 2 || by_percent(s) > 0 ||
+        !reach_compute(&s->cluster->outlier, hosts(s), &r))
         return NULL;
-    lint_say(&w->why,
-             "maxEjectionPercent %u%s of %u hosts is %u.%02u of a host: Istio and Envoy would "
-             "eject nobody, ever; Firebreak lets one of two or more go",
-             percent,
+    lint_say(&w->why, "maxEjectionPercent %u%s of %u hosts is %u.%02u of a host: ", percent,
              lint_written(block(s), "maxEjectionPercent") ? "" : " (where it is not written)",
              hosts(s), hosts(s) * percent / 100, hosts(s) * percent % 100);
+    text_str(&w->why,
+             r.by_evidence == 0
+                 ? "nobody is ever ejected, however it fails"
+                 : "Istio and Envoy would eject nobody, ever; Firebreak lets one of two or "
+                   "more go");
     lint_say(&w->instead, "maxEjectionPercent: %u, which says one host of the %u",
              percent_for(1, hosts(s)), hosts(s));
     return lint_at(block(s), "maxEjectionPercent");
@@ -60,7 +65,7 @@ LINT_TRAP(lint_cap_half_of_few)
     uint32_t out = by_percent(s);
 
     if (block(s) == NULL || percent < CAP_HALF_PERCENT || hosts(s) < 2 || hosts(s) >= FEW_HOSTS ||
-        out == 0)
+        out == 0 || lint_can_be_empty(s))
         return NULL;
     if (out == hosts(s))
         lint_say(&w->why,

@@ -78,6 +78,15 @@ LINT_TRAP(lint_one_error_ejects);
 LINT_TRAP(lint_zero_cap);
 LINT_TRAP(lint_zero_local_origin);
 
+/* lint_panic.c */
+LINT_TRAP(lint_cap_empties_cluster);
+LINT_TRAP(lint_min_health_zero);
+LINT_TRAP(lint_min_health_cannot_act);
+LINT_TRAP(lint_min_health_late);
+
+/* Whether all hosts can be out at once, and nobody serves then. */
+bool lint_can_be_empty(const struct lint_subject *s);
+
 /* lint_limits.c */
 LINT_TRAP(lint_connections_not_requests);
 LINT_TRAP(lint_waiting_unbounded);

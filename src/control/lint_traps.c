@@ -15,9 +15,13 @@ const struct lint_trap lint_traps[] = {
     {"connect-never-fires", LINT_ROUTE, LINT_WARNING, lint_connect_never_fires},
     {"route-never-reached", LINT_ROUTE, LINT_WARNING, lint_route_never_reached},
 
+    {"cap-empties-cluster", LINT_CLUSTER, LINT_DANGER, lint_cap_empties_cluster},
     {"cap-rounds-to-nobody", LINT_CLUSTER, LINT_WARNING, lint_cap_rounds_to_nobody},
     {"cap-half-of-few", LINT_CLUSTER, LINT_DANGER, lint_cap_half_of_few},
     {"cap-without-limit", LINT_CLUSTER, LINT_DANGER, lint_cap_without_limit},
+    {"min-health-zero", LINT_CLUSTER, LINT_ADVICE, lint_min_health_zero},
+    {"min-health-cannot-act", LINT_CLUSTER, LINT_WARNING, lint_min_health_cannot_act},
+    {"min-health-late", LINT_CLUSTER, LINT_ADVICE, lint_min_health_late},
     {"few-peers", LINT_CLUSTER, LINT_ADVICE, lint_few_peers},
     {"ejection-never-grows", LINT_CLUSTER, LINT_ADVICE, lint_ejection_never_grows},
     {"interval-over-ejection", LINT_CLUSTER, LINT_WARNING, lint_interval_over_ejection},

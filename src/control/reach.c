@@ -134,3 +134,15 @@ bool reach_compute(const struct outlier_config *c, uint32_t hosts, struct reach 
     return count_out(c, hosts, NULL, &out->by_runs) &&
            count_out(c, hosts, fail_for_long, &out->by_evidence) && measure_lengths(c, out);
 }
+
+bool reach_panic(const struct panic_config *p, uint32_t hosts, uint32_t *healthy)
+{
+    uint32_t n = hosts + 1;
+
+    while (n > 0 && !panic_is_on(p, n - 1, hosts))
+        n--;
+    if (n == 0)
+        return false;
+    *healthy = n - 1;
+    return true;
+}

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "policy/outlier.h"
+#include "policy/panic.h"
 
 /* Lengths of ejections in a row that are told apart; afterwards only the last is. */
 #define REACH_STEPS_MAX 8
@@ -26,5 +27,9 @@ struct reach {
 
 /* False: no memory. */
 bool reach_compute(const struct outlier_config *c, uint32_t hosts, struct reach *out);
+
+/* The most healthy hosts of |hosts| with which there is panic. False: there is none with any
+ * number. */
+bool reach_panic(const struct panic_config *p, uint32_t hosts, uint32_t *healthy);
 
 #endif

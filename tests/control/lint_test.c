@@ -65,6 +65,36 @@ static void caps(void **state)
     CHECK_ALL(rows);
 }
 
+static void panic(void **state)
+{
+    static const struct border rows[] = {
+        {"min-health-zero", {.hosts = 10, .outlier = "minHealthPercent: 0"}},
+        /* 20 % of ten leave eight healthy: no panic from 71.43 % on, whatever is asked for. */
+        {"min-health-cannot-act",
+         {.hosts = 10, .outlier = "maxEjectionPercent: 20, minHealthPercent: 90"}},
+        /* Half of ten leave five: fewer than 50 % they are not, fewer than 51 % they are. */
+        {"min-health-cannot-act",
+         {.hosts = 10,
+          .pool = "http: {http2MaxRequests: 9}",
+          .outlier = "maxEjectionPercent: 50, minHealthPercent: 50"}},
+        {"",
+         {.hosts = 10,
+          .pool = "http: {http2MaxRequests: 9}",
+          .outlier = "maxEjectionPercent: 50, minHealthPercent: 51"}},
+        /* Panic begins at seven of ten healthy: 71 % says so, 81 % means eight. */
+        {"min-health-late",
+         {.hosts = 10,
+          .pool = "http: {http2MaxRequests: 9}",
+          .outlier = "maxEjectionPercent: 50, minHealthPercent: 81"}},
+        {"",
+         {.hosts = 10,
+          .pool = "http: {http2MaxRequests: 9}",
+          .outlier = "maxEjectionPercent: 50, minHealthPercent: 80"}},
+    };
+    (void)state;
+    CHECK_ALL(rows);
+}
+
 static void peers(void **state)
 {
     static const struct border rows[] = {
@@ -378,6 +408,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_careful_configuration_has_no_trap),
         cmocka_unit_test(caps),
+        cmocka_unit_test(panic),
         cmocka_unit_test(peers),
         cmocka_unit_test(lengths_of_ejections),
         cmocka_unit_test(rules_that_do_not_see_or_see_too_much),
