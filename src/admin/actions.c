@@ -46,6 +46,25 @@ void pass_healthcheck(struct admin_call *call)
     set_health(call, LOG_INFO, 0, "told to pass: /ready says 200 again");
 }
 
+/*
+ * Workers go on counting: what they have counted so far is remembered, and taken off what is shown.
+ * Histograms stay, as with Envoy.
+ */
+void reset_counters(struct admin_call *call)
+{
+    const struct admin_view *v = call->view;
+
+    for (uint32_t i = 0; i < v->snapshot->cluster_count; i++)
+        cluster_state_reset(v->snapshot->clusters[i].state);
+    for (uint32_t i = 0; i < v->snapshot->listener_count; i++)
+        listener_state_reset(v->snapshot->listeners[i].state);
+    process_state_reset(v->process);
+    for (uint32_t i = 0; i < v->extra_count; i++)
+        if (v->extras[i].info.kind == METRIC_COUNTER)
+            v->extras_before[i] = cell_read(v->extras[i].cell);
+    say_ok(call);
+}
+
 /* --- /logging --- */
 
 static void show_levels(struct admin_call *call)

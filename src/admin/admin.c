@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "admin/admin.h"
 
+#include <assert.h>
+
 #include "admin/server.h"
 #include "base/memory.h"
 #include "io/error.h"
@@ -62,6 +64,7 @@ static struct admin_view look(struct admin *a)
         .usage = a->setup.usage,
         .extras = a->setup.extras,
         .extra_count = a->setup.extra_count,
+        .extras_before = a->extras_before,
     };
 }
 
@@ -97,6 +100,7 @@ int admin_create(const struct admin_setup *setup, struct admin **out)
     struct admin *a = memory_take(sizeof(*a));
     int error;
 
+    assert(setup->extra_count <= ADMIN_EXTRAS_MAX);
     if (a == NULL)
         return IO_NO_MEMORY;
     a->setup = *setup;

@@ -60,6 +60,12 @@ static void collect_codes(struct samples *s, const struct scope *scope,
                 counts[code] += cell_read(&cells->count[i]);
         }
     }
+    for (unsigned i = 0; i < STATUS_SLOTS; i++) {
+        uint32_t code = state->statuses_before.code[i];
+
+        if (code < CODES)
+            counts[code] -= cell_read(&state->statuses_before.count[i]);
+    }
     for (uint32_t code = 0; code < CODES; code++)
         if (counts[code] != 0)
             scope_add_code(s, scope, "upstream_rq", code, counts[code]);
@@ -226,7 +232,8 @@ static void collect_http(struct samples *s, const struct listener_config *l)
     scope_label(scope.labels, "envoy_http_conn_manager_prefix", l->name);
     scope_label(scope.own, "listener", l->name);
     for (unsigned m = 0; m < HTTP_METRIC_COUNT; m++)
-        scope_add(s, &scope, &http_metric_info[m], view_http_sum(l->state, (enum http_metric)m));
+        scope_add(s, &scope, &http_metric_info[m],
+                  listener_state_sum(l->state, (enum http_metric)m));
     if (!scope_wants(s, &scope, "downstream_rq_time"))
         return;
     time = samples_histogram(s);
@@ -249,7 +256,7 @@ static void collect_listener(struct samples *s, const struct listener_config *l)
     scope_name(&scope, BYTES("."));
     for (size_t i = 0; i < sizeof(listener_metrics) / sizeof(listener_metrics[0]); i++)
         scope_add(s, &scope, &http_metric_info[listener_metrics[i]],
-                  view_http_sum(l->state, listener_metrics[i]));
+                  listener_state_sum(l->state, listener_metrics[i]));
     scope.family = "listener_http_";
     scope_name(&scope, BYTES("http."));
     scope_name(&scope, l->name);
@@ -259,7 +266,7 @@ static void collect_listener(struct samples *s, const struct listener_config *l)
     scope_label(scope.labels, "envoy_listener_address", bytes_of(room));
     for (size_t i = 0; i < sizeof(listener_http_metrics) / sizeof(listener_http_metrics[0]); i++)
         scope_add(s, &scope, &http_metric_info[listener_http_metrics[i]],
-                  view_http_sum(l->state, listener_http_metrics[i]));
+                  listener_state_sum(l->state, listener_http_metrics[i]));
 }
 
 /* --- the process --- */
@@ -294,7 +301,7 @@ static uint64_t connections(const struct snapshot *snapshot)
     uint64_t sum = 0;
 
     for (uint32_t i = 0; i < snapshot->listener_count; i++)
-        sum += view_http_sum(snapshot->listeners[i].state, HTTP_downstream_cx_active);
+        sum += listener_state_sum(snapshot->listeners[i].state, HTTP_downstream_cx_active);
     return sum;
 }
 
@@ -334,7 +341,7 @@ static void collect_workers(struct samples *s, const struct admin_view *v)
         scope_label(scope.own, "worker", text_bytes(&number));
         for (unsigned m = 0; m < WORKER_METRIC_COUNT; m++)
             scope_add(s, &scope, &worker_metric_info[m],
-                      cell_read(&v->process->worker_cells[w].at[m]));
+                      process_state_worker(v->process, w, (enum worker_metric)m));
     }
 }
 
@@ -358,7 +365,8 @@ static void collect_process(struct samples *s, const struct admin_view *v)
     add_gauge(s, &scope, "config_version", "version of the snapshot in force",
               v->snapshot->version);
     for (uint32_t i = 0; i < v->extra_count; i++)
-        scope_add(s, &scope, &v->extras[i].info, cell_read(v->extras[i].cell));
+        scope_add(s, &scope, &v->extras[i].info,
+                  cell_read(v->extras[i].cell) - v->extras_before[i]);
     if (v->usage != NULL) {
         v->usage(&usage);
         add_gauge(s, &scope, "resident_memory_bytes", "resident memory", usage.resident);

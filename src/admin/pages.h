@@ -19,6 +19,7 @@ void show_ready(struct admin_call *call);
 void show_memory(struct admin_call *call);
 void fail_healthcheck(struct admin_call *call);
 void pass_healthcheck(struct admin_call *call);
+void reset_counters(struct admin_call *call);
 void set_logging(struct admin_call *call);
 void start_drain(struct admin_call *call);
 void start_reload(struct admin_call *call);

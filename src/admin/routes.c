@@ -26,6 +26,7 @@ const struct admin_route admin_routes[] = {
     {"/ready", ADMIN_GET, show_ready, "LIVE, or 503 and DRAINING"},
     {"/reload", ADMIN_POST, start_reload,
      "load the configuration anew; says OK once it is in force, or what is wrong with it"},
+    {"/reset_counters", ADMIN_POST, reset_counters, "counters begin anew at zero; gauges stay"},
     {"/server_info", ADMIN_GET, show_server_info, "version, state and uptime as JSON"},
     {"/stats", ADMIN_GET, show_stats,
      "all metrics (?format=json|prometheus|html, ?filter=REGEX, ?usedonly, "

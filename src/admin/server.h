@@ -15,6 +15,7 @@ struct admin {
     struct admin_setup setup;
     struct listener *listener;
     struct timer resume; /* of accepting, after there were no descriptors */
+    uint64_t extras_before[ADMIN_EXTRAS_MAX];
     struct list conns;   /* oldest first */
     struct list working; /* those whose page is work, by turns */
     bool work_waits;     /* the one that was just asked has nothing to do yet */

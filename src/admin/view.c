@@ -21,12 +21,3 @@ const char *view_state_text(const struct admin_view *v)
 {
     return view_draining(v) ? "DRAINING" : "LIVE";
 }
-
-uint64_t view_http_sum(const struct listener_state *s, enum http_metric m)
-{
-    uint64_t sum = 0;
-
-    for (uint32_t w = 0; w < s->workers; w++)
-        sum += cell_read(&s->cells[w]->at[m]);
-    return sum;
-}

@@ -36,7 +36,10 @@ struct admin_view {
     void (*usage)(struct admin_usage *usage); /* NULL: not known */
     const struct admin_extra *extras;
     uint32_t extra_count;
+    uint64_t *extras_before; /* counted before the last reset */
 };
+
+#define ADMIN_EXTRAS_MAX 16
 
 /* "0.0.0.0:8080" as bound: the real port where 0 was asked for. */
 struct address view_listener_address(const struct listener_config *l);
@@ -44,8 +47,5 @@ struct address view_listener_address(const struct listener_config *l);
 /* "LIVE" or "DRAINING"; the latter also while told to fail health checks. */
 const char *view_state_text(const struct admin_view *v);
 bool view_draining(const struct admin_view *v);
-
-/* Sums over the workers. */
-uint64_t view_http_sum(const struct listener_state *s, enum http_metric m);
 
 #endif

@@ -13,6 +13,7 @@ void *work_begin(struct admin_call *call, size_t size)
         return NULL;
     }
     w->snapshot = snapshot_take(call->view->snapshot);
+    control_read_begin(call->control, &w->reader);
     call->work = w;
     return w;
 }
@@ -30,6 +31,7 @@ void work_end(struct admin_call *call)
     if (w == NULL)
         return;
     call->work = NULL;
+    control_read_end(&w->reader);
     snapshot_drop(w->snapshot);
     w->free(w);
 }

@@ -24,6 +24,7 @@ struct admin_work {
     enum work_state (*more)(struct admin_work *w, struct admin_call *call);
     void (*free)(struct admin_work *w);
     struct snapshot *snapshot; /* a reference: the page is of one configuration */
+    struct control_reader reader;
 };
 
 /*

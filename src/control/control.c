@@ -33,6 +33,7 @@ struct control {
     struct wheel wheel;
     struct timer repost;
     struct outlier_watch *watch;
+    struct list readers; /* struct control_reader */
     mono_ns now;
     mono_ns drain_until;
     bool turning; /* inside a turn: |now| is fresh */
@@ -158,6 +159,20 @@ static uint64_t oldest_adopted(const struct control *c)
     return oldest;
 }
 
+/* The same, of those who look at one beside the workers. */
+static uint64_t oldest_in_use(const struct control *c)
+{
+    uint64_t oldest = oldest_adopted(c);
+
+    for (struct list *l = c->readers.next; l != &c->readers; l = l->next) {
+        const struct control_reader *r = CONTAINER_OF(l, struct control_reader, link);
+
+        if (r->version < oldest)
+            oldest = r->version;
+    }
+    return oldest;
+}
+
 static void settle(struct control *c)
 {
     if (c->settled || oldest_adopted(c) < c->snapshot->version)
@@ -183,7 +198,7 @@ bool control_publish(struct control *c, struct snapshot *s)
 
     freshen(c);
     s->version = ++c->version;
-    if (!succession_prepare(s, before, oldest_adopted(c), c->worker_count) ||
+    if (!succession_prepare(s, before, oldest_in_use(c), c->worker_count) ||
         !outlier_watch_adopt(c->watch, s, c->now))
         return false;
     c->snapshot = snapshot_take(s);
@@ -249,6 +264,17 @@ struct reloader *control_reloader(const struct control *c)
     return c->reloader;
 }
 
+void control_read_begin(struct control *c, struct control_reader *r)
+{
+    r->version = c->snapshot->version;
+    list_push_back(&c->readers, &r->link);
+}
+
+void control_read_end(struct control_reader *r)
+{
+    list_remove(&r->link);
+}
+
 void control_drain(struct control *c)
 {
     char seconds[32];
@@ -304,6 +330,7 @@ struct control *control_create(const struct control_setup *setup)
     c->snapshot = snapshot_take(setup->snapshot);
     c->version = c->snapshot->version;
     c->settled = true;
+    list_init(&c->readers);
     wheel_init(&c->wheel, c->now);
     timer_init(&c->repost, repost_due);
     c->outboxes = memory_take_array(c->worker_count + (size_t)1, sizeof(*c->outboxes));

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "base/units.h"
 #include "base/wheel.h"
 #include "io/clock.h"
@@ -64,6 +65,19 @@ bool control_publish(struct control *c, struct snapshot *s);
 /* Who loads the configuration anew; NULL: nobody can. Must outlive the control loop's turns. */
 void control_set_reloader(struct control *c, struct reloader *r);
 struct reloader *control_reloader(const struct control *c);
+
+/*
+ * Who looks at a snapshot over several turns, holding a reference to it: hosts that it names are
+ * not freed before control_read_end. Embed by value.
+ */
+struct control_reader {
+    struct list link;
+    uint64_t version;
+};
+
+/* Of the snapshot in force. */
+void control_read_begin(struct control *c, struct control_reader *r);
+void control_read_end(struct control_reader *r);
 
 /*
  * Workers stop listening, finish what is under way, and are ended at the snapshot's drain timeout.

@@ -157,12 +157,45 @@ bool cluster_state_view(struct cluster_state *s, struct arena *arena, struct hos
     return true;
 }
 
-uint64_t cluster_state_sum(const struct cluster_state *s, enum cluster_metric m)
+static uint64_t sum_of_all(const struct cluster_state *s, unsigned m)
 {
     uint64_t sum = 0;
 
-    assert(m < CLUSTER_METRIC_COUNT);
     for (uint32_t w = 0; w < s->workers; w++)
         sum += cell_read(&s->cells[w]->at[m]);
     return sum;
+}
+
+uint64_t cluster_state_sum(const struct cluster_state *s, enum cluster_metric m)
+{
+    assert(m < CLUSTER_METRIC_COUNT);
+    return sum_of_all(s, m) - cell_read(&s->before[m]);
+}
+
+/* The table has as much room as a worker's: codes that were seen when it is full go on counting. */
+static void reset_statuses(struct cluster_state *s)
+{
+    memset(&s->statuses_before, 0, sizeof(s->statuses_before));
+    for (uint32_t w = 0; w < s->workers; w++) {
+        const struct status_cells *cells = &s->cells[w]->statuses;
+
+        for (unsigned i = 0; i < STATUS_SLOTS; i++)
+            status_cells_add_many(&s->statuses_before,
+                                  atomic_load_explicit(&cells->code[i], memory_order_acquire),
+                                  cell_read(&cells->count[i]));
+    }
+}
+
+void cluster_state_reset(struct cluster_state *s)
+{
+    for (unsigned m = 0; m < CLUSTER_METRIC_COUNT; m++)
+        if (cluster_metric_info[m].kind == METRIC_COUNTER)
+            atomic_store_explicit(&s->before[m], sum_of_all(s, m), memory_order_relaxed);
+    for (unsigned m = 0; m < OUTLIER_METRIC_COUNT; m++)
+        if (outlier_metric_info[m].kind == METRIC_COUNTER)
+            atomic_store_explicit(&s->outlier[m], 0, memory_order_relaxed);
+    reset_statuses(s);
+    for (uint32_t i = 0; i < s->hosts.count; i++)
+        if (s->hosts.at[i] != NULL)
+            host_state_reset(host_state_of(s->hosts.at[i]));
 }

@@ -38,6 +38,8 @@ struct cluster_state {
     void **local;                 /* [worker]: what that worker has of the cluster; its alone */
     _Atomic uint64_t panic_since; /* mono_ns; MONO_NEVER: no panic; by the control thread */
     _Atomic uint64_t outlier[OUTLIER_METRIC_COUNT]; /* by the control thread */
+    _Atomic uint64_t before[CLUSTER_METRIC_COUNT];  /* counted before the last reset */
+    struct status_cells statuses_before;
 };
 
 /* With |hosts| hosts that have no address. One reference, the caller's. NULL: no memory. */
@@ -55,7 +57,10 @@ void cluster_state_vacate(struct cluster_state *s, uint32_t slot);
 /* The hosts as they are now, in |arena|, to be kept by whoever may not see them change. */
 bool cluster_state_view(struct cluster_state *s, struct arena *arena, struct host_set *out);
 
-/* Sum over all workers. */
+/* Control thread only. Counters of the cluster and its hosts begin anew at zero; gauges stay. */
+void cluster_state_reset(struct cluster_state *s);
+
+/* Sum over all workers, since the last reset. */
 uint64_t cluster_state_sum(const struct cluster_state *s, enum cluster_metric m);
 
 #endif

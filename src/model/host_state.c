@@ -65,12 +65,24 @@ void host_state_free(struct host_state *h)
         memory_give(h->raw);
 }
 
-uint64_t host_state_sum(const struct host_state *h, enum endpoint_metric m)
+static uint64_t sum_of_all(const struct host_state *h, unsigned m)
 {
     uint64_t sum = 0;
 
-    assert(m < ENDPOINT_METRIC_COUNT);
     for (uint32_t w = 0; w < h->workers; w++)
         sum += cell_read(&h->cells[w].at[m]);
     return sum;
+}
+
+uint64_t host_state_sum(const struct host_state *h, enum endpoint_metric m)
+{
+    assert(m < ENDPOINT_METRIC_COUNT);
+    return sum_of_all(h, m) - cell_read(&h->before[m]);
+}
+
+void host_state_reset(struct host_state *h)
+{
+    for (unsigned m = 0; m < ENDPOINT_METRIC_COUNT; m++)
+        if (endpoint_metric_info[m].kind == METRIC_COUNTER)
+            atomic_store_explicit(&h->before[m], sum_of_all(h, m), memory_order_relaxed);
 }

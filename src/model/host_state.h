@@ -23,6 +23,7 @@ struct host_state {
     uint64_t named_by;     /* the last one that names it */
     uint64_t absent_since; /* once all workers are at this one, none picks it; 0: present */
     uint64_t gone_since;   /* the first one whose view has it no more; 0: not gone */
+    _Atomic uint64_t before[ENDPOINT_METRIC_COUNT]; /* counted before the last reset */
     uint32_t workers;
     void *raw;                     /* its memory */
     struct endpoint_cells cells[]; /* [worker] */
@@ -38,7 +39,10 @@ static inline struct host_state *host_state_of(struct host *h)
     return CONTAINER_OF(h, struct host_state, host);
 }
 
-/* Sum over all workers. */
+/* Control thread only. Its counters begin anew at zero; gauges stay. */
+void host_state_reset(struct host_state *h);
+
+/* Sum over all workers, since the last reset. */
 uint64_t host_state_sum(const struct host_state *h, enum endpoint_metric m);
 
 #endif

@@ -31,11 +31,13 @@ static struct process_block *lay_out(struct block *b, uint32_t workers)
 {
     struct process_block *p = block_take(b, 1, sizeof(*p));
     struct worker_cells *cells = block_take(b, workers, sizeof(*cells));
+    struct worker_cells *before = block_take(b, workers, sizeof(*before));
 
     if (b->base != NULL) {
         p->raw = b->raw;
         p->state.workers = workers;
         p->state.worker_cells = cells;
+        p->state.before = before;
     }
     return p;
 }
@@ -69,6 +71,20 @@ struct process_state *process_state_create(uint32_t workers, uint64_t descriptor
     p->started = now;
     atomic_init(&p->draining, false);
     return p;
+}
+
+uint64_t process_state_worker(const struct process_state *p, uint32_t worker, enum worker_metric m)
+{
+    return cell_read(&p->worker_cells[worker].at[m]) - cell_read(&p->before[worker].at[m]);
+}
+
+void process_state_reset(struct process_state *p)
+{
+    for (uint32_t w = 0; w < p->workers; w++)
+        for (unsigned m = 0; m < WORKER_METRIC_COUNT; m++)
+            if (worker_metric_info[m].kind == METRIC_COUNTER)
+                atomic_store_explicit(&p->before[w].at[m], cell_read(&p->worker_cells[w].at[m]),
+                                      memory_order_relaxed);
 }
 
 void process_state_free(struct process_state *p)

@@ -14,6 +14,7 @@
 struct process_state {
     uint32_t workers;
     struct worker_cells *worker_cells; /* [worker] */
+    struct worker_cells *before;       /* [worker]: what was counted before the last reset */
     struct limit downstream;           /* client connections open */
     struct limit upstream;             /* connections to hosts open */
     struct limit requests;             /* requests under way, all clusters */
@@ -35,6 +36,11 @@ struct process_state {
 /* |descriptors|: the soft limit in force; |memory_limit|: bytes. NULL: no memory. */
 struct process_state *process_state_create(uint32_t workers, uint64_t descriptors,
                                            uint64_t memory_limit, mono_ns now);
+/* What a worker has counted since the last reset. */
+uint64_t process_state_worker(const struct process_state *p, uint32_t worker, enum worker_metric m);
+/* Control thread only. The counters of all workers begin anew at zero. */
+void process_state_reset(struct process_state *p);
+
 void process_state_free(struct process_state *p);
 
 #endif

@@ -60,6 +60,27 @@ void listener_state_drop(struct listener_state *s)
     memory_give(CONTAINER_OF(s, struct listener_block, state)->raw);
 }
 
+static uint64_t sum_of_all(const struct listener_state *s, unsigned m)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t w = 0; w < s->workers; w++)
+        sum += cell_read(&s->cells[w]->at[m]);
+    return sum;
+}
+
+uint64_t listener_state_sum(const struct listener_state *s, enum http_metric m)
+{
+    return sum_of_all(s, m) - cell_read(&s->before[m]);
+}
+
+void listener_state_reset(struct listener_state *s)
+{
+    for (unsigned m = 0; m < HTTP_METRIC_COUNT; m++)
+        if (http_metric_info[m].kind == METRIC_COUNTER)
+            atomic_store_explicit(&s->before[m], sum_of_all(s, m), memory_order_relaxed);
+}
+
 /* The arrays are ours and in our arena; const is what everybody else sees. */
 static struct listener_config *own_listeners(struct snapshot *s)
 {

@@ -89,8 +89,9 @@ struct http_limits {
 struct listener_state {
     _Atomic uint32_t refs;
     uint32_t workers;
-    struct http_cells **cells; /* [worker] */
-    _Atomic uint32_t port;     /* as bound: the real port where 0 was asked for */
+    struct http_cells **cells;                  /* [worker] */
+    _Atomic uint32_t port;                      /* as bound: the real port where 0 was asked for */
+    _Atomic uint64_t before[HTTP_METRIC_COUNT]; /* counted before the last reset */
 };
 
 struct listener_config {
@@ -137,6 +138,11 @@ struct snapshot {
  * memory.
  */
 bool snapshot_attach_state(struct snapshot *s, uint32_t workers);
+
+/* Sum over all workers, since the last reset. */
+uint64_t listener_state_sum(const struct listener_state *s, enum http_metric m);
+/* Control thread only. Its counters begin anew at zero; gauges stay. */
+void listener_state_reset(struct listener_state *s);
 
 struct listener_state *listener_state_take(struct listener_state *s);
 void listener_state_drop(struct listener_state *s);

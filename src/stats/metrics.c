@@ -22,7 +22,7 @@ const struct metric_info worker_metric_info[WORKER_METRIC_COUNT] = {WORKER_METRI
  * The count goes in before the code is published, so that a reader that sees a code never reads a
  * count of zero beside it.
  */
-void status_cells_add(struct status_cells *s, uint32_t code)
+void status_cells_add_many(struct status_cells *s, uint32_t code, uint64_t n)
 {
     if (code == 0)
         return;
@@ -31,9 +31,14 @@ void status_cells_add(struct status_cells *s, uint32_t code)
 
         if (there != 0 && there != code)
             continue;
-        cell_add(&s->count[i], 1);
+        cell_add(&s->count[i], n);
         if (there == 0)
             atomic_store_explicit(&s->code[i], code, memory_order_release);
         return;
     }
+}
+
+void status_cells_add(struct status_cells *s, uint32_t code)
+{
+    status_cells_add_many(s, code, 1);
 }

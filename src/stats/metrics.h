@@ -171,6 +171,8 @@ struct status_cells {
 
 /* By the owner. Codes beyond the table's room are not counted one by one (their class is). */
 void status_cells_add(struct status_cells *s, uint32_t code);
+/* The same, |n| at once. */
+void status_cells_add_many(struct status_cells *s, uint32_t code, uint64_t n);
 
 /* One worker's share of a cluster, an endpoint, a listener, and of the process. */
 struct cluster_cells {

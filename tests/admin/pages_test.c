@@ -321,6 +321,158 @@ static void large_pages_for_old_clients_and_for_head(void **state)
     assert_string_equal(body_of(head->out), "LIVE\n");
 }
 
+/* --- actions --- */
+
+static const char *post(const char *target)
+{
+    struct fake_link *l = connect_client();
+    char request[300];
+
+    snprintf(request, sizeof(request), "POST %s HTTP/1.1\r\nhost: localhost:9901\r\n\r\n", target);
+    send_text(l, request);
+    assert_non_null(l->out);
+    end(l);
+    return l->out;
+}
+
+static void healthcheck_fail_makes_it_draining_until_ok(void **state)
+{
+    (void)state;
+    assert_string_equal(body_of(post("/healthcheck/fail")), "OK\n");
+    assert_int_equal(world.process->health_failed, 1);
+    assert_int_equal(status_of(get("/ready")), 503);
+    assert_string_equal(body_of(get("/ready")), "DRAINING\n");
+    assert_line(body_of(get("/stats")), "server.state: 1");
+    assert_false(world.process->draining); /* nobody stops listening */
+    assert_int_equal(world.told_count, 0);
+    assert_string_equal(body_of(post("/healthcheck/ok")), "OK\n");
+    assert_string_equal(body_of(get("/ready")), "LIVE\n");
+}
+
+static void counters_begin_anew_and_gauges_stay(void **state)
+{
+    struct cluster_state *c = world.snapshot->clusters[0].state;
+    struct host_state *h = host_state_of(c->hosts.at[0]);
+    struct listener_state *l = world.snapshot->listeners[0].state;
+    (void)state;
+
+    cell_add(&c->cells[0]->at[CLUSTER_upstream_rq_total], 5);
+    cell_add(&c->cells[1]->at[CLUSTER_upstream_rq_total], 7);
+    cell_add(&c->cells[1]->at[CLUSTER_upstream_rq_active], 2);
+    status_cells_add_many(&c->cells[0]->statuses, 503, 4);
+    status_cells_add_many(&c->cells[1]->statuses, 503, 1);
+    status_cells_add_many(&c->cells[1]->statuses, 200, 6);
+    cell_add(&c->outlier[OUTLIER_STAT_ejections_enforced_total], 3);
+    cell_add(&c->outlier[OUTLIER_STAT_ejections_active], 1);
+    cell_add(&h->cells[1].at[ENDPOINT_rq_total], 9);
+    cell_add(&h->cells[1].at[ENDPOINT_rq_active], 1);
+    cell_add(&l->cells[0]->at[HTTP_downstream_rq_total], 8);
+    cell_add(&world.process->worker_cells[1].at[WORKER_turns], 10);
+    assert_line(body_of(get("/stats")), "cluster.shop_web.upstream_rq_503: 5");
+    assert_line(body_of(get("/stats")), "firebreak.access_log_lines: 12");
+    assert_string_equal(body_of(post("/reset_counters")), "OK\n");
+    assert_no(body_of(get("/stats")), "upstream_rq_503");
+    cell_add(&c->cells[1]->at[CLUSTER_upstream_rq_total], 1);
+    status_cells_add(&c->cells[1]->statuses, 200);
+    cell_add(&h->cells[0].at[ENDPOINT_rq_total], 2);
+    cell_add(&l->cells[1]->at[HTTP_downstream_rq_total], 1);
+
+    const char *stats = body_of(get("/stats"));
+
+    assert_line(stats, "cluster.shop_web.upstream_rq_total: 1");
+    assert_line(stats, "cluster.shop_web.upstream_rq_active: 2");
+    assert_line(stats, "cluster.shop_web.upstream_rq_200: 1");
+    assert_line(stats, "cluster.shop_web.outlier_detection.ejections_enforced_total: 0");
+    assert_line(stats, "cluster.shop_web.outlier_detection.ejections_active: 1");
+    assert_line(stats, "http.web.downstream_rq_total: 1");
+    assert_line(stats, "firebreak.worker.1.turns: 0");
+    assert_line(stats, "firebreak.access_log_lines: 0");
+    assert_line(body_of(get("/clusters")), "shop:web::10.0.0.1:8080::rq_total::2");
+    assert_line(body_of(get("/clusters")), "shop:web::10.0.0.1:8080::rq_active::1");
+    post("/reset_counters");
+    assert_line(body_of(get("/stats")), "cluster.shop_web.upstream_rq_total: 0");
+}
+
+static void the_level_of_the_log_is_shown_and_set(void **state)
+{
+    (void)state;
+    assert_string_equal(body_of(post("/logging")), "active loggers:\n  firebreak: off\n");
+    assert_int_equal(status_of(post("/logging?level=trace")), 400);
+    assert_int_equal(status_of(post("/logging?upstream=debug")), 400);
+    assert_int_equal(status_of(post("/logging?level=debug")), 200);
+}
+
+static void memory_is_told_as_envoy_does(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        body_of(get("/memory")),
+        "{\"allocated\":\"1001\",\"heap_size\":\"2002\",\"pageheap_unmapped\":\"0\","
+        "\"pageheap_free\":\"0\",\"total_thread_cache\":\"0\","
+        "\"total_physical_bytes\":\"3003\"}\n");
+}
+
+static void the_index_links_what_can_be_read(void **state)
+{
+    const char *page = get("/");
+    (void)state;
+
+    assert_non_null(strstr(page, "content-type: text/html"));
+    assert_non_null(strstr(page, "<a href=\"/stats/prometheus\">/stats/prometheus</a>"));
+    assert_non_null(strstr(page, "POST /quitquitquit"));
+    assert_null(strstr(page, "href=\"/quitquitquit"));
+}
+
+/* --- /config_dump --- */
+
+static json_t *config_of(const char *target, size_t part)
+{
+    json_t *page = json_loads(body_of(get(target)), JSON_REJECT_DUPLICATES, NULL);
+
+    assert_non_null(page);
+    return json_array_get(json_object_get(page, "configs"), part);
+}
+
+static size_t listed(json_t *part, const char *list)
+{
+    return json_array_size(json_object_get(part, list));
+}
+
+static void the_configuration_is_shown_whole_or_in_part(void **state)
+{
+    (void)state;
+    assert_int_equal(listed(config_of("/config_dump", 1), "static_clusters"), 2);
+    assert_int_equal(listed(config_of("/config_dump", 2), "static_listeners"), 2);
+    assert_int_equal(listed(config_of("/config_dump", 3), "static_route_configs"), 2);
+    assert_int_equal(
+        listed(config_of("/config_dump?resource=static_clusters", 0), "static_clusters"), 2);
+    assert_null(config_of("/config_dump?resource=static_clusters", 1));
+    assert_int_equal(listed(config_of("/config_dump?name_regex=%5Eb$", 1), "static_clusters"), 1);
+    assert_int_equal(listed(config_of("/config_dump?name_regex=%5Eb$", 2), "static_listeners"), 0);
+    assert_int_equal(status_of(get("/config_dump?resource=dynamic_clusters")), 404);
+    assert_int_equal(status_of(get("/config_dump?mask=a")), 400);
+    assert_int_equal(status_of(get("/config_dump?name_regex=(")), 400);
+}
+
+static void the_configuration_of_a_cluster_is_told_in_envoys_words(void **state)
+{
+    json_t *clusters = json_object_get(config_of("/config_dump", 1), "static_clusters");
+    json_t *c = json_object_get(json_array_get(clusters, 0), "cluster");
+    json_t *limits =
+        json_array_get(json_object_get(json_object_get(c, "circuit_breakers"), "thresholds"), 0);
+    json_t *outlier = json_object_get(c, "outlier_detection");
+    json_t *second = json_array_get(json_object_get(c, "endpoints"), 1);
+    (void)state;
+
+    assert_string_equal(json_string_value(json_object_get(c, "name")), "shop:web");
+    assert_int_equal(json_integer_value(json_object_get(limits, "max_pending_requests")), 10);
+    assert_string_equal(json_string_value(json_object_get(outlier, "interval")), "10s");
+    assert_int_equal(json_integer_value(json_object_get(outlier, "max_ejection_percent")), 50);
+    assert_string_equal(json_string_value(json_object_get(second, "hostname")), "web.example.test");
+    assert_null(json_object_get(json_object_get(json_array_get(clusters, 1), "cluster"),
+                                "outlier_detection"));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, start_admin, stop_admin)
@@ -335,6 +487,13 @@ int main(void)
         T(a_page_that_takes_long_is_made_in_slices),
         T(slices_are_given_by_turns),
         T(large_pages_for_old_clients_and_for_head),
+        T(healthcheck_fail_makes_it_draining_until_ok),
+        T(counters_begin_anew_and_gauges_stay),
+        T(the_level_of_the_log_is_shown_and_set),
+        T(memory_is_told_as_envoy_does),
+        T(the_index_links_what_can_be_read),
+        T(the_configuration_is_shown_whole_or_in_part),
+        T(the_configuration_of_a_cluster_is_told_in_envoys_words),
     };
 #undef T
 

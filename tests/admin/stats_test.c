@@ -383,6 +383,110 @@ static void names_cannot_break_the_page(void **state)
     json_decref(page);
 }
 
+/* --- OpenMetrics --- */
+
+static const char *get_accepting(const char *accept)
+{
+    struct fake_link *l = connect_client();
+    char request[600];
+
+    snprintf(request, sizeof(request),
+             "GET /stats/prometheus HTTP/1.1\r\nhost: a\r\naccept: %s\r\n\r\n", accept);
+    send_text(l, request);
+    end(l);
+    return l->out;
+}
+
+static void openmetrics_is_given_to_who_would_rather_have_it(void **state)
+{
+    static const struct {
+        const char *accept;
+        bool open;
+    } rows[] = {
+        {"application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/"
+         "*;q=0.1",
+         true},
+        {"application/openmetrics-text", true},
+        {"text/plain, application/openmetrics-text", true},
+        {"application/openmetrics-text;q=0.2, text/plain;q=0.5", false},
+        {"application/openmetrics-text;q=0", false},
+        {"application/openmetrics-text;q=x", false},
+        {"text/plain;version=0.0.4", false},
+        {"*/*", false},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *page = get_accepting(rows[i].accept);
+        bool open = strstr(page, "content-type: application/openmetrics-text") != NULL;
+
+        if (open != rows[i].open)
+            fail_msg("%s", rows[i].accept);
+        assert_int_equal(strcmp(page + strlen(page) - 6, "# EOF\n") == 0, open);
+    }
+}
+
+static void openmetrics_counters_keep_its_rules(void **state)
+{
+    const char *page = get_accepting("application/openmetrics-text");
+    (void)state;
+
+    assert_line(page, "# TYPE firebreak_worker_turns counter");
+    assert_line(page, "firebreak_worker_turns_total{worker=\"0\"} 0");
+    assert_line(page, "# TYPE envoy_cluster_upstream_rq_total unknown");
+    assert_line(page, "# TYPE envoy_cluster_membership_healthy gauge");
+    assert_non_null(strstr(page, "le=\"1.0\"} 0\n"));
+    assert_non_null(strstr(page, "le=\"1.8e+06\"} 0\n"));
+    assert_non_null(strstr(page, "le=\"600000.0\"} 0\n"));
+}
+
+static void histograms_are_shown_by_bucket_where_asked_for(void **state)
+{
+    struct cluster_cells *cells = world.snapshot->clusters[1].state->cells[0];
+    (void)state;
+
+    histogram_record(&cells->rq_time, 300);
+    histogram_record(&cells->rq_time, 700);
+    histogram_record(&cells->rq_time, 800);
+    assert_non_null(strstr(get("/stats?filter=b.upstream_rq_time&histogram_buckets=cumulative"),
+                           "cluster.b.upstream_rq_time: B0.5(nan,1) B1(nan,3) B5(nan,3) "));
+    assert_non_null(strstr(get("/stats?filter=b.upstream_rq_time&histogram_buckets=disjoint"),
+                           "B0.5(nan,1) B1(nan,2) B5(nan,0) "));
+    assert_non_null(
+        strstr(get("/stats?filter=%5Ecluster.b.upstream_rq_time$&histogram_buckets=cumulative&"
+                   "format=json"),
+               "{\"stats\":[{\"histograms\":[{\"name\":\"cluster.b.upstream_rq_time\",\"buckets\":["
+               "{\"upper_bound\":0.5,\"interval\":null,\"cumulative\":1},"
+               "{\"upper_bound\":1,\"interval\":null,\"cumulative\":3},"));
+    assert_int_equal(status_of(get("/stats?histogram_buckets=detailed")), 400);
+}
+
+static void html_shows_the_same_and_escapes(void **state)
+{
+    struct cluster *c = (struct cluster *)(uintptr_t)&world.snapshot->clusters[1];
+    const char *page;
+    (void)state;
+
+    c->stat_name = BYTES("<b>&");
+    page = get("/stats?format=html&filter=membership_total");
+    assert_non_null(strstr(page, "content-type: text/html"));
+    assert_line(page, "<tr><td>cluster.&lt;b>&amp;.membership_total</td><td>1</td></tr>");
+    assert_line(page, "<tr><td>cluster.shop_web.membership_total</td><td>2</td></tr>");
+}
+
+static void an_inverted_filter_shows_the_rest(void **state)
+{
+    const char *page = body_of(get("/stats?filter=%5Ecluster&invert_filter"));
+    (void)state;
+
+    assert_no(page, "cluster.b.");
+    assert_line(page, "server.live: 1");
+    page = body_of(get("/stats?filter=upstream_(cx|rq_pending)_overflow"));
+    assert_line(page, "cluster.b.upstream_cx_overflow: 0");
+    assert_line(page, "cluster.shop_web.upstream_rq_pending_overflow: 0");
+    assert_no(page, "active_overflow");
+}
+
 static void an_unknown_format_is_refused(void **state)
 {
     (void)state;
@@ -410,6 +514,11 @@ int main(void)
         T(prometheus_histograms_have_envoys_buckets),
         T(what_has_one_name_is_one_series),
         T(names_cannot_break_the_page),
+        T(openmetrics_is_given_to_who_would_rather_have_it),
+        T(openmetrics_counters_keep_its_rules),
+        T(histograms_are_shown_by_bucket_where_asked_for),
+        T(html_shows_the_same_and_escapes),
+        T(an_inverted_filter_shows_the_rest),
         T(an_unknown_format_is_refused),
     };
 #undef T

@@ -253,6 +253,171 @@ def test_a_page_of_thousands_of_hosts_read_slowly_or_not_at_all():
         assert sum(k.startswith("firebreak_endpoint_healthy{") for k in metrics) == 5000
 
 
+def test_a_page_of_ten_thousand_hosts_does_not_hold_up_the_others():
+    """Small pages are answered between the pieces of a large one, however slowly that is read."""
+    hosts = "\n".join(f"      - {{ address: 127.1.{i // 250}.{i % 250 + 1}:9 }}" for i in range(10000))
+    text = ("accessLog: { to: off }\nworkers: 1\nlisteners:\n  - name: web\n    listen: 127.0.0.1:0\n    routes:\n"
+            "      - match: { pathPrefix: / }\n        cluster: many\nclusters:\n  - name: many\n    endpoints:\n" + hosts)
+    with Proxy(config=text) as proxy, concurrent.futures.ThreadPoolExecutor(4) as pool:
+        before = proxy.rss()
+        pages = ["/clusters", "/clusters?format=json", "/stats/prometheus", "/config_dump"]
+        whole = [pool.submit(get, proxy, page) for page in pages]
+        answered = 0
+        while not all(f.done() for f in whole):
+            assert get(proxy, "/ready")[0] == 200
+            answered += 1
+        bodies = [f.result()[2] for f in whole]
+        assert answered > 5
+        assert bodies[0].count("::health_flags::healthy\n") == 10000
+        assert len(json.loads(bodies[1])["cluster_statuses"][0]["host_statuses"]) == 10000
+        assert bodies[2].count("\nfirebreak_endpoint_healthy{") == 10000
+        assert len(json.loads(bodies[3])["configs"][1]["static_clusters"][0]["cluster"]["endpoints"]) == 10000
+        slow = []
+        for _ in range(8):  # asked for, but not read
+            c = socket.socket()
+            c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            c.connect(("127.0.0.1", proxy.admin_port))
+            c.sendall(b"GET /clusters HTTP/1.1\r\nHost: a\r\n\r\n")
+            c.recv(1)
+            slow.append(c)
+        assert get(proxy, "/ready")[0] == 200
+        assert proxy.rss() - before < 200 << 20
+        for c in slow:
+            c.close()
+
+
+def test_openmetrics_as_a_parser_takes_it():
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser")
+    with proxied(answers(OK, FAILED)) as (proxy, _):
+        client = proxy.client()
+        client.get("/")
+        client.get("/")
+        answer = admin(proxy, b"GET /stats/prometheus HTTP/1.1\r\nHost: a\r\n"
+                              b"Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n\r\n")
+        page = answer.split(b"\r\n\r\n", 1)[1].decode()
+        assert b"\r\ncontent-type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n" in answer
+        plain = series(proxy)
+    families = {f.name: f for f in parser.text_string_to_metric_families(page)}
+    assert families["firebreak_worker_turns"].type == "counter"
+    assert families["firebreak_worker_turns"].samples[0].name == "firebreak_worker_turns_total"
+    assert families["envoy_cluster_upstream_rq_time"].type == "histogram"
+    assert families["envoy_cluster_upstream_rq"].type == "unknown"
+    names = {s.name for f in families.values() for s in f.samples}
+    assert {k.split("{")[0] for k in plain} == names  # the same names in both
+
+
+def test_healthcheck_fail_ends_connections_but_goes_on_listening():
+    with proxied(answers(OK)) as (proxy, _):
+        client = proxy.client()
+        assert b"connection: close" not in client.get("/")[0]
+        assert proxy.admin("/healthcheck/fail", "POST") == "OK\n"
+        assert get(proxy, "/ready")[::2] == (503, "DRAINING\n")
+        assert b"connection: close" in client.get("/")[0]
+        for _ in range(3):
+            head = proxy.client().get("/")[0]
+            assert status_of(head) == 200 and b"connection: close" in head
+        wait_for(lambda: any(k.endswith("downstream_cx_drain_close") and int(v) == 4
+                             for k, v in proxy.stats().items() if k.startswith("http.")), "the count")
+        assert proxy.admin("/healthcheck/ok", "POST") == "OK\n"
+        assert get(proxy, "/ready")[::2] == (200, "LIVE\n")
+        assert b"connection: close" not in proxy.client().get("/")[0]
+
+
+def test_counters_are_reset_under_traffic():
+    with proxied(answers(OK)) as (proxy, _):
+        cluster = next(k for k in proxy.stats() if k.endswith(".upstream_rq_total")).rsplit(".", 1)[0]
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            def some(_):
+                client = proxy.client()
+                return [status_of(client.get("/")[0]) for _ in range(50)]
+            work = [pool.submit(some, i) for i in range(4)]
+            for _ in range(20):
+                assert proxy.admin("/reset_counters", "POST") == "OK\n"
+                value = proxy.stat(f"{cluster}.upstream_rq_total")
+                assert 0 <= value <= 200
+            assert all(f.result() == [200] * 50 for f in work)
+        wait_for(lambda: proxy.stat(f"{cluster}.upstream_rq_active") == 0, "quiet")
+        proxy.admin("/reset_counters", "POST")
+        proxy.client().get("/")
+        wait_for(lambda: proxy.stat(f"{cluster}.upstream_rq_completed") == 1, "the request counted")
+        assert proxy.stat(f"{cluster}.upstream_rq_200") == 1 and proxy.stat(f"{cluster}.membership_total") == 1
+        line = next(x for x in get(proxy, "/clusters")[2].splitlines() if "::rq_total::" in x)
+        assert line.endswith("::rq_total::1")
+
+
+MUTATING = ["/healthcheck/fail", "/healthcheck/ok", "/logging", "/reset_counters", "/drain_listeners", "/quitquitquit"]
+
+
+@pytest.mark.parametrize("path", MUTATING)
+def test_actions_need_post_from_here(path):
+    """Rebinding: a foreign Host. Forgery: a foreign Origin. Both with a browser on this machine."""
+    with proxied(answers(OK)) as (proxy, _):
+        status, fields, body = get(proxy, path)
+        assert (status, fields[b"allow"], body) == (405, b"POST", "Method GET not allowed, POST required.")
+        port = proxy.admin_port
+        evil = ["Host: evil.example", "Host: 192.0.2.1", f"Host: localhost.evil.example:{port}", "Host: 127.0.0.1.evil",
+                "Host: localhost\r\nOrigin: http://evil.example", "Host: localhost\r\nOrigin: null",
+                f"Host: localhost:{port}\r\nOrigin: http://localhost", "Host: 127.0.0.1\r\nOrigin: https://127.0.0.1",
+                "Host: localhost\r\nOrigin: http://localhost\r\nOrigin: http://evil.example"]
+        for head in evil:
+            answer = admin(proxy, f"POST {path} HTTP/1.1\r\n{head}\r\n\r\n".encode())
+            assert status_of(answer) == 403, head
+        assert get(proxy, "/ready")[0] == 200
+        good = admin(proxy, f"POST {path} HTTP/1.1\r\nHost: localhost:{port}\r\nOrigin: http://localhost:{port}\r\n\r\n".encode())
+        assert status_of(good) == 200
+
+
+def test_logging_is_changed_while_it_runs():
+    with proxied(answers(OK)) as (proxy, _):
+        assert proxy.admin("/logging", "POST") == "active loggers:\n  firebreak: info\n"
+        assert proxy.admin("/logging?level=error", "POST") == "active loggers:\n  firebreak: error\n"
+        proxy.admin("/healthcheck/fail", "POST")  # a warning
+        assert proxy.admin("/logging?level=warning", "POST").endswith(": warning\n")
+        proxy.admin("/healthcheck/ok", "POST")
+        proxy.admin("/healthcheck/fail", "POST")
+        assert proxy.errors().count("process.healthcheck") == 1
+
+
+def test_admin_on_a_unix_socket(tmp_path):
+    path = tmp_path / "admin.sock"
+    text = (f"admin: {{ listen: 'unix:{path}' }}\nlisteners: [{{ name: web, listen: 127.0.0.1:0, routes: [{{ cluster: c }}] }}]\n"
+            "clusters: [{ name: c, endpoints: [{ address: 127.0.0.1:9 }] }]\n")
+    file = tmp_path / "firebreak.yaml"
+    file.write_text(text)
+
+    def begin():
+        process = subprocess.Popen([FIREBREAK, "run", "-c", str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for line in process.stdout:
+            if line.startswith(b"admin "):
+                assert line == f"admin unix:{path}\n".encode()
+                return process
+        raise AssertionError(process.stderr.read())
+
+    def ask(data):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(PATIENCE)
+            s.connect(str(path))
+            s.sendall(data)
+            return Peer(s).read_to_end()
+
+    killed = begin()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert ask(b"GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").endswith(b"LIVE\n")
+    second = subprocess.run([FIREBREAK, "run", "-c", str(file)], capture_output=True, timeout=PATIENCE)
+    assert second.returncode == 1 and b"in use" in second.stderr
+    killed.kill()
+    killed.wait()
+    killed.stdout.close()
+    killed.stderr.close()
+    assert path.exists()  # left behind
+    again = begin()
+    assert ask(b"POST /quitquitquit HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").endswith(b"OK\n")
+    assert again.wait(PATIENCE) == 0
+    assert not path.exists()
+    again.stdout.close()
+    again.stderr.close()
+
+
 def test_an_admin_port_in_use_is_an_error_that_names_it():
     upstream = Upstream(answers(OK))
     with socket.create_server(("127.0.0.1", 0)) as taken:
