@@ -140,3 +140,61 @@ void start_reload(struct admin_call *call)
     r->reloader = reloader;
     r->wish = reloader->asked;
 }
+
+/* --- hosts --- */
+
+#define SAID_ROOM 256
+
+static void list_clusters(struct admin_call *call)
+{
+    const struct snapshot *s = call->view->snapshot;
+
+    page_str(call->page, "clusters are:");
+    for (uint32_t i = 0; i < s->cluster_count && i < 100; i++) {
+        page_str(call->page, " ");
+        page_put(call->page, s->clusters[i].name);
+    }
+    page_str(call->page, "\n");
+}
+
+static void answer(struct admin_call *call, enum host_answer a, struct bytes said)
+{
+    switch (a) {
+    case HOST_ANSWER_NO_CLUSTER:
+        call_refuse(call, 404, "no such cluster");
+        list_clusters(call);
+        return;
+    case HOST_ANSWER_NO_HOST:
+        call_refuse(call, 404,
+                    "the cluster has no such host; /clusters shows how they are written");
+        return;
+    case HOST_ANSWER_DONE:
+    case HOST_ANSWER_ALREADY:
+        page_put(call->page, said);
+        page_str(call->page, "\n");
+        return;
+    }
+}
+
+static void order_host(struct admin_call *call, enum host_deed deed)
+{
+    const struct host_order order = {
+        .deed = deed, .cluster = call->parts[0], .host = call->parts[1]};
+    char room[SAID_ROOM];
+    enum host_answer came;
+    struct text said;
+
+    text_init(&said, room, sizeof(room));
+    came = control_host(call->control, &order, &said);
+    answer(call, came, text_bytes(&said));
+}
+
+void drain_host(struct admin_call *call)
+{
+    order_host(call, HOST_DEED_DRAIN);
+}
+
+void undrain_host(struct admin_call *call)
+{
+    order_host(call, HOST_DEED_UNDRAIN);
+}

@@ -23,6 +23,8 @@ void reset_counters(struct admin_call *call);
 void set_logging(struct admin_call *call);
 void start_drain(struct admin_call *call);
 void start_reload(struct admin_call *call);
+void drain_host(struct admin_call *call);
+void undrain_host(struct admin_call *call);
 void start_quit(struct admin_call *call);
 
 enum page_format { FORMAT_TEXT, FORMAT_JSON, FORMAT_PROMETHEUS, FORMAT_HTML, FORMAT_COUNT };

@@ -70,7 +70,7 @@ static struct ejection ejection_of(const struct host *h, mono_ns now)
     mono_ns since = atomic_load_explicit(&h->ejected_at, memory_order_relaxed);
     mono_ns until = atomic_load_explicit(&h->eject_until, memory_order_relaxed);
     struct ejection e = {
-        .out = host_health(h) == HOST_EJECTED,
+        .out = host_is_ejected(h),
         .times = atomic_load_explicit(&h->ejections, memory_order_relaxed),
         .ago_ms = mono_since(since, now) / NS_PER_MS,
         .left_ms = mono_since(now, until) / NS_PER_MS,
@@ -88,6 +88,27 @@ static struct bytes hostname_of(const struct endpoint *e)
 }
 
 /* --- text --- */
+
+static struct bytes health_flags(const struct host *h)
+{
+    bool out = host_is_ejected(h);
+
+    if (host_is_drained(h))
+        return out ? BYTES("/failed_outlier_check/eds_status_draining")
+                   : BYTES("/eds_status_draining");
+    return out ? BYTES("/failed_outlier_check") : BYTES("healthy");
+}
+
+static void text_drain(const struct prefix *at, const struct host_state *h, mono_ns now)
+{
+    struct host_rest left = host_rest_of(h);
+
+    if (!host_is_drained(&h->host))
+        return;
+    line_number(at, "firebreak_draining_ms", mono_since(h->drain_since, now) / NS_PER_MS);
+    line_number(at, "firebreak_drain_requests_left", left.requests);
+    line_number(at, "firebreak_drain_connections_left", left.connections);
+}
 
 static void text_ejection(const struct prefix *at, const struct host *h, mono_ns now)
 {
@@ -108,13 +129,12 @@ static void text_host(struct admin_call *call, const struct cluster *c, uint32_t
     const struct host_state *state = host_state_of(c->hosts.at[e->slot]);
     const struct host *h = &state->host;
     const struct prefix at = {call->page, c->name, e->text};
-    bool healthy = host_health(h) == HOST_HEALTHY;
 
     for (unsigned m = 0; m < ENDPOINT_METRIC_COUNT; m++)
         line_number(&at, endpoint_metric_info[m].name,
                     host_state_sum(state, (enum endpoint_metric)m));
     line_text(&at, "hostname", hostname_of(e));
-    line_text(&at, "health_flags", healthy ? BYTES("healthy") : BYTES("/failed_outlier_check"));
+    line_text(&at, "health_flags", health_flags(h));
     line_number(&at, "weight", e->weight);
     line_text(&at, "region", BYTES_NONE);
     line_text(&at, "zone", e->zone);
@@ -124,6 +144,7 @@ static void text_host(struct admin_call *call, const struct cluster *c, uint32_t
     line_text(&at, "success_rate", BYTES("-1"));
     line_text(&at, "local_origin_success_rate", BYTES("-1"));
     text_ejection(&at, h, call->view->now);
+    text_drain(&at, state, call->view->now);
 }
 
 static void text_limits(const struct prefix *at, const char *const keys[4],
@@ -213,9 +234,22 @@ static void json_host_stats(struct json *j, const struct host_state *h, enum met
     }
 }
 
-static void json_ejection(struct json *j, const struct host *h, mono_ns now)
+static void json_drain(struct json *j, const struct host_state *h, mono_ns now)
 {
-    struct ejection e = ejection_of(h, now);
+    struct host_rest left = host_rest_of(h);
+
+    if (!host_is_drained(&h->host))
+        return;
+    json_object(j, "drain");
+    json_u64(j, "ms", mono_since(h->drain_since, now) / NS_PER_MS);
+    json_u64(j, "requests_left", left.requests);
+    json_u64(j, "connections_left", left.connections);
+    json_object_end(j);
+}
+
+static void json_own(struct json *j, const struct host_state *h, mono_ns now)
+{
+    struct ejection e = ejection_of(&h->host, now);
 
     json_object(j, "firebreak");
     json_bool(j, "ejected", e.out);
@@ -225,6 +259,7 @@ static void json_ejection(struct json *j, const struct host *h, mono_ns now)
         json_u64(j, "ejected_ms_ago", e.ago_ms);
         json_u64(j, "back_in_ms", e.left_ms);
     }
+    json_drain(j, h, now);
     json_object_end(j);
 }
 
@@ -242,16 +277,16 @@ static void json_host(struct admin_call *call, struct json *j, const struct clus
     json_host_stats(j, state, METRIC_GAUGE);
     json_array_end(j);
     json_object(j, "health_status");
-    if (host_health(h) == HOST_EJECTED)
+    if (host_is_ejected(h))
         json_bool(j, "failed_outlier_check", true);
-    json_text(j, "eds_health_status", "HEALTHY");
+    json_text(j, "eds_health_status", host_is_drained(h) ? "DRAINING" : "HEALTHY");
     json_object_end(j);
     json_nonzero(j, "weight", e->weight);
     json_unless_empty(j, "hostname", hostname_of(e));
     json_object(j, "locality");
     json_unless_empty(j, "zone", e->zone);
     json_object_end(j);
-    json_ejection(j, h, call->view->now);
+    json_own(j, state, call->view->now);
     json_object_end(j);
 }
 

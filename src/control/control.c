@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "control/host_hand.h"
 #include "control/outlier_watch.h"
 #include "control/succession.h"
 #include "model/messages.h"
@@ -34,6 +35,7 @@ struct control {
     struct timer repost;
     struct outlier_watch *watch;
     struct list readers; /* struct control_reader */
+    struct host_hand *hand;
     mono_ns now;
     mono_ns drain_until;
     bool turning; /* inside a turn: |now| is fresh */
@@ -126,6 +128,7 @@ static void on_message(struct control *c, const struct message *m)
     case MESSAGE_DRAIN:
     case MESSAGE_QUIT:
     case MESSAGE_SLOT:
+    case MESSAGE_HEALTH:
         return;
     }
 }
@@ -202,6 +205,7 @@ bool control_publish(struct control *c, struct snapshot *s)
         !outlier_watch_adopt(c->watch, s, c->now))
         return false;
     c->snapshot = snapshot_take(s);
+    host_hand_adopt(c->hand, s);
     c->settled = false;
     send_snapshot(c);
     snapshot_drop(before);
@@ -308,9 +312,23 @@ void control_quit(struct control *c)
     tell_workers(c);
 }
 
+enum host_answer control_host(struct control *c, const struct host_order *order, struct text *said)
+{
+    freshen(c);
+    return host_hand_obey(c->hand, order, said, c->now);
+}
+
 bool control_done(const struct control *c)
 {
     return c->done == c->worker_count;
+}
+
+static struct host_hand *create_hand(struct control *c)
+{
+    const struct host_hand_setup setup = {
+        .wheel = &c->wheel, .log = c->log, .workers = c->workers, .worker_count = c->worker_count};
+
+    return host_hand_create(&setup);
 }
 
 struct control *control_create(const struct control_setup *setup)
@@ -335,11 +353,13 @@ struct control *control_create(const struct control_setup *setup)
     timer_init(&c->repost, repost_due);
     c->outboxes = memory_take_array(c->worker_count + (size_t)1, sizeof(*c->outboxes));
     c->watch = outlier_watch_create(&c->wheel, c->log, setup->seed);
-    if (c->outboxes == NULL || c->watch == NULL ||
+    c->hand = create_hand(c);
+    if (c->outboxes == NULL || c->watch == NULL || c->hand == NULL ||
         !outlier_watch_adopt(c->watch, c->snapshot, c->now)) {
         control_free(c);
         return NULL;
     }
+    host_hand_adopt(c->hand, c->snapshot);
     return c;
 }
 
@@ -347,6 +367,7 @@ void control_free(struct control *c)
 {
     if (c == NULL)
         return;
+    host_hand_free(c->hand);
     outlier_watch_free(c->watch);
     for (uint32_t i = 0; c->outboxes != NULL && i < c->worker_count; i++)
         snapshot_drop(c->outboxes[i].snapshot);

@@ -11,8 +11,10 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "base/wheel.h"
+#include "control/host_hand.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/mailbox.h"
@@ -88,6 +90,9 @@ void control_drain(struct control *c);
 
 /* Workers end at once. */
 void control_quit(struct control *c);
+
+/* Does to a host what an operator says (host_hand.h). */
+enum host_answer control_host(struct control *c, const struct host_order *order, struct text *said);
 
 /* True once every worker has said that it is done. */
 bool control_done(const struct control *c);

@@ -6,6 +6,7 @@
 #ifndef MODEL_HOST_STATE_H
 #define MODEL_HOST_STATE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/address.h"
@@ -24,6 +25,8 @@ struct host_state {
     uint64_t absent_since; /* once all workers are at this one, none picks it; 0: present */
     uint64_t gone_since;   /* the first one whose view has it no more; 0: not gone */
     _Atomic uint64_t before[ENDPOINT_METRIC_COUNT]; /* counted before the last reset */
+    mono_ns drain_since;                            /* by hand; 0: it is not drained */
+    bool drained; /* nothing was left on it, and that was logged */
     uint32_t workers;
     void *raw;                     /* its memory */
     struct endpoint_cells cells[]; /* [worker] */

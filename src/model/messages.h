@@ -20,7 +20,9 @@ enum message_kind {
     MESSAGE_QUIT,
     /* worker to worker: object struct cluster_state; give up an idle connection or try waiting
        requests */
-    MESSAGE_SLOT
+    MESSAGE_SLOT,
+    /* control to worker: object struct cluster_state; a host serves no more: close what is idle */
+    MESSAGE_HEALTH
 };
 
 #endif

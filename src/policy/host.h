@@ -63,6 +63,11 @@ static inline bool host_is_ejected(const struct host *h)
     return (health & ~HOST_DRAIN_BIT) == HOST_EJECTED;
 }
 
+static inline bool host_is_drained(const struct host *h)
+{
+    return (atomic_load_explicit(&h->health, memory_order_relaxed) & HOST_DRAIN_BIT) != 0;
+}
+
 /* Control thread only, all that follow. Raises the epoch. */
 static inline void host_set_bits(const struct host_set *s, uint32_t index, uint32_t bits)
 {

@@ -103,8 +103,7 @@ static void close_idle(struct pool *p)
         upstream_close(up);
 }
 
-/* Hosts went out or came back: what is idle towards one that serves no more is closed. */
-static void look_through(struct cluster_pools *c)
+void pools_look(struct cluster_pools *c)
 {
     uint32_t epoch = atomic_load_explicit(c->rt.hosts.epoch, memory_order_acquire);
 
@@ -288,7 +287,7 @@ void pool_get(struct cluster_pools *c, uint32_t host, struct stream *s, enum poo
     struct pool *p = c->pools[host];
     struct upstream *up;
 
-    look_through(c);
+    pools_look(c);
     s->pool = p;
     up = wish == POOL_ANY ? take_idle(p) : NULL;
     if (up != NULL) {
@@ -308,7 +307,7 @@ static struct stream *next_for(struct pool *p)
 {
     struct stream *s = next_waiting(&p->waiting);
 
-    if (s != NULL)
+    if (s != NULL || !cluster_rt_serves(&p->cluster->rt, p->host))
         return s;
     s = next_waiting(&p->cluster->queue);
     if (s != NULL)
@@ -399,7 +398,7 @@ void pools_slot_news(struct cluster_pools *c)
 {
     struct upstream *up;
 
-    look_through(c);
+    pools_look(c);
     if (!list_empty(&c->queue)) {
         serve_slot(c);
         return;

@@ -104,14 +104,15 @@ static void quit(struct worker *w)
 
 /* --- messages --- */
 
-static void slot_news(struct worker *w, const struct cluster_state *state)
+static void tell_pools(struct worker *w, const struct cluster_state *state,
+                       void (*tell)(struct cluster_pools *c))
 {
     for (uint32_t i = 0; i < w->cluster_count; i++)
         if (w->clusters[i]->rt.state == state)
-            pools_slot_news(w->clusters[i]);
+            tell(w->clusters[i]);
     for (struct list *at = w->retired.next; at != &w->retired; at = at->next)
         if (CONTAINER_OF(at, struct cluster_pools, link)->rt.state == state)
-            pools_slot_news(CONTAINER_OF(at, struct cluster_pools, link));
+            tell(CONTAINER_OF(at, struct cluster_pools, link));
 }
 
 static void read_message(struct worker *w, const struct message *m)
@@ -124,7 +125,10 @@ static void read_message(struct worker *w, const struct message *m)
         quit(w);
         return;
     case MESSAGE_SLOT:
-        slot_news(w, m->object);
+        tell_pools(w, m->object, pools_slot_news);
+        return;
+    case MESSAGE_HEALTH:
+        tell_pools(w, m->object, pools_look);
         return;
     case MESSAGE_SNAPSHOT:
         adopting_go_over(w, m->object);

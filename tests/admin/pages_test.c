@@ -473,6 +473,59 @@ static void the_configuration_of_a_cluster_is_told_in_envoys_words(void **state)
                                 "outlier_detection"));
 }
 
+static const char *post_host(const char *path)
+{
+    char target[200];
+
+    snprintf(target, sizeof(target), "/clusters/%s", path);
+    return post(target);
+}
+
+static void a_host_is_drained_by_hand_and_shown_so(void **state)
+{
+    struct cluster_state *c = world.snapshot->clusters[0].state;
+    (void)state;
+
+    c->hosts.at[0]->in_flight = 3;
+    assert_non_null(strstr(post_host("shop:web/hosts/10.0.0.1:8080/drain"),
+                           "draining: 3 requests and 0 connections left\n"));
+    turn_at(START_AT + 1500 * NS_PER_MS);
+#define HOST "shop:web::10.0.0.1:8080::"
+    assert_line(body_of(get("/clusters")), HOST "health_flags::/eds_status_draining");
+    assert_line(body_of(get("/clusters")), HOST "firebreak_draining_ms::1500");
+    assert_line(body_of(get("/clusters")), HOST "firebreak_drain_requests_left::3");
+    assert_line(body_of(get("/clusters")), HOST "firebreak_drain_connections_left::0");
+    assert_line(body_of(get("/clusters")), HOST "firebreak_ejections::0");
+    eject(0);
+    assert_line(body_of(get("/clusters")),
+                HOST "health_flags::/failed_outlier_check/eds_status_draining");
+    assert_non_null(
+        strstr(body_of(get("/clusters?format=json")), "\"eds_health_status\":\"DRAINING\""));
+    assert_non_null(strstr(body_of(get("/clusters?format=json")),
+                           "\"drain\":{\"ms\":1500,\"requests_left\":3,\"connections_left\":0}"));
+    assert_non_null(strstr(post_host("shop:web/hosts/10.0.0.1:8080/undrain"),
+                           "no longer draining, but ejected\n"));
+    assert_line(body_of(get("/clusters")), HOST "health_flags::/failed_outlier_check");
+    assert_no(body_of(get("/clusters")), "firebreak_drain");
+#undef HOST
+    c->hosts.at[0]->in_flight = 0;
+}
+
+static void who_names_no_host_is_told_so(void **state)
+{
+    const char *said = post_host("shop/hosts/10.0.0.1:8080/drain");
+    (void)state;
+
+    assert_non_null(strstr(said, "HTTP/1.1 404"));
+    assert_non_null(strstr(said, "no such cluster\nclusters are: shop:web b\n"));
+    said = post_host("shop:web/hosts/10.0.0.9:8080/drain");
+    assert_non_null(strstr(said, "HTTP/1.1 404"));
+    assert_non_null(strstr(said, "the cluster has no such host"));
+    assert_non_null(strstr(get("/clusters/shop:web/hosts/10.0.0.1:8080/drain"), "HTTP/1.1 405"));
+    assert_int_equal(host_health(world.snapshot->clusters[0].state->hosts.at[0]), HOST_HEALTHY);
+    assert_non_null(strstr(post_host("b/hosts/10.0.0.3:80/undrain"), "404"));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, start_admin, stop_admin)
@@ -480,6 +533,8 @@ int main(void)
         T(clusters_are_told_line_by_line),
         T(what_is_left_of_an_ejection_is_not_negative),
         T(clusters_are_told_as_json),
+        T(a_host_is_drained_by_hand_and_shown_so),
+        T(who_names_no_host_is_told_so),
         T(unix_endpoints_are_shown_as_pipes),
         T(listeners_show_where_they_really_are),
         T(server_info_is_envoys),

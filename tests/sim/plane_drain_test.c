@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A host drained by hand, through the whole data plane (T-000-15, HTTP/1). */
+#include "sim/plane.h"
+
+#include "base/text.h"
+#include "control/control.h"
+#include "model/flags.h"
+#include "model/messages.h"
+
+static struct plane p;
+
+static enum host_answer order(enum host_deed deed, uint32_t host, char *said, size_t size)
+{
+    const struct host_order o = {.deed = deed,
+                                 .cluster = rig_cluster(&p.rig)->name,
+                                 .host = rig_cluster(&p.rig)->endpoints[host].text};
+    const struct message wake = {.kind = MESSAGE_ADOPTED};
+    struct text t;
+    enum host_answer a;
+
+    text_init(&t, said, size);
+    a = control_host(p.rig.control, &o, &t);
+    text_end(&t);
+    mailbox_post(&p.rig.control_inbox.base, &wake); /* the admin pages are inside its turn */
+    return a;
+}
+
+static uint64_t of_host(uint32_t host, enum endpoint_metric m)
+{
+    return host_state_sum(host_state_of(rig_state(&p.rig)->hosts.at[host]), m);
+}
+
+static uint64_t logged(const char *event)
+{
+    return sim_log_count(&p.rig.log, event);
+}
+
+/* |count| requests at once, each of which the hosts answer after |delay|. */
+static void burst(unsigned count, span_ns delay)
+{
+    for (uint32_t i = 0; i < p.settings.hosts; i++)
+        p.rig.servers[i].mood.service = delay;
+    for (unsigned i = 0; i < count; i++)
+        plane_get(&p);
+}
+
+static void fifty_kept_alive_connections_go_as_they_fall_idle(void **state)
+{
+    char said[256];
+    uint64_t served;
+    (void)state;
+
+    plane_settings(&p, 2, 2);
+    plane_go(&p);
+    burst(100, 400 * NS_PER_MS);
+    plane_run(&p, 2 * NS_PER_S);
+    assert_int_equal(plane_answered(&p, 2), 100);
+    assert_int_equal(of_host(0, ENDPOINT_cx_active), 50);
+    burst(40, 400 * NS_PER_MS); /* half of them are at work on host 0 when the mark comes */
+    plane_run(&p, 100 * NS_PER_MS);
+    assert_in_range(of_host(0, ENDPOINT_rq_active), 19, 21);
+    served = of_host(0, ENDPOINT_rq_total);
+    assert_int_equal(order(HOST_DEED_DRAIN, 0, said, sizeof(said)), HOST_ANSWER_DONE);
+    assert_non_null(strstr(said, "requests and 50 connections left"));
+    plane_run(&p, 10 * NS_PER_MS); /* the idle ones go at once, without any new request */
+    assert_in_range(of_host(0, ENDPOINT_cx_active), 19, 21);
+    assert_int_equal(logged("endpoint.drained"), 0);
+    burst(60, 400 * NS_PER_MS);
+    plane_run(&p, 2 * NS_PER_S);
+    assert_int_equal(of_host(0, ENDPOINT_rq_total), served); /* not one new request */
+    assert_int_equal(plane_answered(&p, 2), 200);            /* and none was lost */
+    assert_int_equal(of_host(0, ENDPOINT_cx_active), 0);
+    assert_int_equal(of_host(0, ENDPOINT_rq_active), 0);
+    assert_int_equal(logged("endpoint.drained"), 1);
+    assert_int_equal(cell_read(&rig_state(&p.rig)->outlier[OUTLIER_STAT_ejections_enforced_total]),
+                     0);
+    assert_int_equal(cell_read(&rig_state(&p.rig)->outlier[OUTLIER_STAT_ejections_active]), 0);
+    plane_end(&p);
+}
+
+static void a_drained_host_that_is_taken_back_serves_again(void **state)
+{
+    char said[256];
+    (void)state;
+
+    plane_settings(&p, 2, 1);
+    plane_go(&p);
+    assert_int_equal(order(HOST_DEED_UNDRAIN, 1, said, sizeof(said)), HOST_ANSWER_ALREADY);
+    assert_int_equal(order(HOST_DEED_DRAIN, 1, said, sizeof(said)), HOST_ANSWER_DONE);
+    assert_int_equal(order(HOST_DEED_DRAIN, 1, said, sizeof(said)), HOST_ANSWER_ALREADY);
+    plane_traffic(&p, 10, 20 * NS_PER_MS);
+    plane_run(&p, NS_PER_S);
+    assert_int_equal(of_host(1, ENDPOINT_rq_total), 0);
+    assert_int_equal(order(HOST_DEED_UNDRAIN, 1, said, sizeof(said)), HOST_ANSWER_DONE);
+    plane_traffic(&p, 10, 20 * NS_PER_MS);
+    plane_run(&p, NS_PER_S);
+    assert_int_equal(of_host(1, ENDPOINT_rq_total), 5);
+    assert_int_equal(plane_answered(&p, 2), 20);
+    plane_end(&p);
+}
+
+/* The operator's word stands, even where it leaves nobody. */
+static void the_last_host_drained_leaves_nobody_and_that_is_said(void **state)
+{
+    char said[256];
+    uint64_t id;
+    (void)state;
+
+    plane_settings(&p, 1, 1);
+    plane_go(&p);
+    assert_int_equal(order(HOST_DEED_DRAIN, 0, said, sizeof(said)), HOST_ANSWER_DONE);
+    assert_non_null(strstr(said, "no healthy host is left in this cluster"));
+    id = plane_get(&p);
+    plane_run(&p, NS_PER_S);
+    plane_expect(&p, id, 503);
+    assert_int_equal(plane_fact(&p, id)->record_flags, FLAG_UH);
+    plane_end(&p);
+}
+
+/* Requests that wait for a slot at the cluster are new ones: none may end up on a drained host. */
+static void who_waits_for_a_slot_gets_no_drained_host(void **state)
+{
+    char said[256];
+    uint64_t served;
+    (void)state;
+
+    plane_settings(&p, 2, 2);
+    p.settings.cluster.limits.max_connections = 2;
+    plane_go(&p);
+    burst(20, 200 * NS_PER_MS);
+    plane_run(&p, 50 * NS_PER_MS);
+    served = of_host(0, ENDPOINT_rq_total);
+    assert_int_equal(order(HOST_DEED_DRAIN, 0, said, sizeof(said)), HOST_ANSWER_DONE);
+    plane_run(&p, 10 * NS_PER_S);
+    assert_int_equal(of_host(0, ENDPOINT_rq_total), served);
+    assert_int_equal(plane_answered(&p, 2), 20);
+    assert_int_equal(of_host(0, ENDPOINT_cx_active), 0);
+    plane_end(&p);
+}
+
+/* A host that says goodbye by itself: its connections go with their answers, none is ejected. */
+static void hosts_that_say_connection_close_are_no_failures(void **state)
+{
+    (void)state;
+
+    plane_settings(&p, 2, 2);
+    plane_go(&p);
+    p.rig.servers[0].mood.says_close_permille = 1000;
+    plane_traffic(&p, 60, 20 * NS_PER_MS);
+    plane_run(&p, 2 * NS_PER_S);
+    assert_int_equal(plane_answered(&p, 2), 60);
+    assert_int_equal(of_host(0, ENDPOINT_cx_active), 0);
+    assert_true(of_host(0, ENDPOINT_cx_total) >= 25);
+    assert_int_equal(p.laws.ejections, 0);
+    plane_end(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fifty_kept_alive_connections_go_as_they_fall_idle),
+        cmocka_unit_test(a_drained_host_that_is_taken_back_serves_again),
+        cmocka_unit_test(the_last_host_drained_leaves_nobody_and_that_is_said),
+        cmocka_unit_test(who_waits_for_a_slot_gets_no_drained_host),
+        cmocka_unit_test(hosts_that_say_connection_close_are_no_failures),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
