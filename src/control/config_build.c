@@ -60,6 +60,7 @@ void config_build(struct config_build *b, const struct config_file *file)
     s->workers = file->workers;
     s->user = config_build_copy(b, file->user);
     config_build_access_log(b, &file->access_log);
+    s->outlier_event_log = config_build_copy(b, file->outlier_event_log);
     s->memory_limit = file->memory_limit;
     s->drain_timeout = file->drain_timeout;
     config_build_clusters(b, file);

@@ -59,6 +59,9 @@ uint32_t config_build_find(const struct config_build *b, struct bytes name, bool
 void config_build_clusters(struct config_build *b, const struct config_file *file);
 /* config_build_log.c: the access log. */
 void config_build_access_log(struct config_build *b, const struct config_access_log *from);
+/* config_build_outlier.c: who is ejected, and where the cluster follows Envoy. */
+void config_build_outlier(struct config_build *b, const struct config_cluster *from,
+                          struct cluster *c);
 /* config_build_listener.c: all listeners. */
 void config_build_listeners(struct config_build *b, const struct config_file *file);
 

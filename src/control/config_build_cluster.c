@@ -9,9 +9,6 @@
 /* A resolver that does not answer takes seconds a name; this many are enough to see it. */
 #define LOOKUPS_FAILED_MAX 3
 
-/* Envoy's; a longer base is its own maximum. */
-#define MAX_EJECTION (300 * NS_PER_S)
-
 static void cannot_resolve(struct config_build *b, const struct config_node *at, struct bytes host,
                            const char *why)
 {
@@ -237,20 +234,6 @@ static void build_pool(struct config_build *b, const struct config_cluster *from
     c->keepalive_probes = pool->tcp.keepalive.probes;
 }
 
-static void build_outlier(const struct config_cluster *from, struct cluster *c)
-{
-    const struct config_outlier *outlier = &from->policy.outlier;
-
-    c->outlier = default_outlier;
-    if (outlier->head.node == NULL)
-        return;
-    c->outlier = outlier->is;
-    c->outlier.enabled = true;
-    c->outlier.jitter = 0;
-    c->outlier.max_ejection =
-        c->outlier.base_ejection > MAX_EJECTION ? c->outlier.base_ejection : MAX_EJECTION;
-}
-
 static void build_panic(const struct config_cluster *from, struct cluster *c)
 {
     const struct config_outlier *outlier = &from->policy.outlier;
@@ -281,9 +264,8 @@ static void build_cluster(struct config_build *b, const struct config_cluster *f
     c->alias = from->subset == NULL ? config_build_copy(b, from->name) : BYTES_NONE;
     c->host = config_build_copy(b, from->host);
     build_balancer(b, from, c);
-    c->connect_failover = from->resilience.connect_failover;
     build_pool(b, from, c);
-    build_outlier(from, c);
+    config_build_outlier(b, from, c);
     build_panic(from, c);
     if (endpoints->count > 0) {
         build_endpoints(b, from, c);

@@ -311,6 +311,12 @@ static const struct field file_rows[] = {
      .at = AT(access_log),
      .of = &access_log_fields,
      .help = "the log of requests"},
+    {.name = "outlierEventLog",
+     .kind = FIELD_TEXT,
+     .at = AT(outlier_event_log),
+     .preset_text = "none",
+     .help = "a path: a line of JSON for each ejection and return, in Envoy's form; opened anew at "
+             "USR1"},
     {.name = "memoryLimit",
      .kind = FIELD_SIZE,
      .at = AT(memory_limit),

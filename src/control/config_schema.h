@@ -130,6 +130,45 @@ struct config_outlier {
     struct outlier_config is;
     uint32_t min_health_percent;
     uint32_t errors; /* deprecated, and ignored as Istio does */
+    struct field_items error_codes;
+};
+
+/* Envoy's words for what Istio has none, below resilience.outlier. */
+struct config_success_rate {
+    struct field_head head;
+    uint32_t enforcing;
+    uint32_t enforcing_local;
+    uint32_t minimum_hosts;
+    uint32_t request_volume;
+    uint32_t stdev_factor;
+};
+
+struct config_failure_percentage {
+    struct field_head head;
+    uint32_t threshold;
+    uint32_t enforcing;
+    uint32_t enforcing_local;
+    uint32_t minimum_hosts;
+    uint32_t request_volume;
+};
+
+struct config_outlier_more {
+    struct field_head head;
+    struct config_success_rate success_rate;
+    struct config_failure_percentage failure_percentage;
+    span_ns max_ejection;
+    span_ns jitter;
+    uint32_t enforcing_5xx;
+    uint32_t enforcing_gateway;
+    uint32_t enforcing_local;
+    bool always_eject_one;
+};
+
+enum config_semantics { SEMANTICS_FIREBREAK, SEMANTICS_ENVOY };
+
+struct config_differences {
+    struct field_head head;
+    uint32_t is[DIFFERENCE_COUNT]; /* enum config_semantics; where the key is there */
 };
 
 struct config_locality {
@@ -180,7 +219,10 @@ struct config_resilience {
     struct field_head head;
     bool connect_failover;
     struct field_items accept;
-    uint32_t panic; /* enum panic_policy */
+    uint32_t panic;     /* enum panic_policy */
+    uint32_t semantics; /* enum config_semantics */
+    struct config_differences differences;
+    struct config_outlier_more outlier;
 };
 
 struct config_rule;
@@ -243,6 +285,7 @@ struct config_file {
     uint32_t workers;
     struct bytes user;
     struct config_access_log access_log;
+    struct bytes outlier_event_log;
     uint64_t memory_limit;
     span_ns drain_timeout;
     struct field_items listeners;
@@ -268,5 +311,9 @@ extern const struct fields config_rule_fields;
 
 /* Most bytes of a cluster's name: "outbound|65535|", a subset, a host. */
 #define CONFIG_CLUSTER_NAME_MAX 340
+/* config_schema_outlier.c */
+extern const struct fields config_outlier_more_fields;
+extern const struct fields config_differences_fields;
+extern const char *const config_semantics_words[];
 
 #endif

@@ -322,9 +322,13 @@ static const struct field outlier_rows[] = {
      .warning = "outlier detection consecutive errors is deprecated, use consecutiveGatewayErrors "
                 "or consecutive5xxErrors instead",
      .help = "ignored, as Istio does"},
+#undef AT
+#define AT(member) offsetof(struct config_outlier, member)
     {.name = "outlierDetectionHttpErrorCodes",
-     .kind = FIELD_LATER,
-     .help = "error codes of one's own"},
+     .kind = FIELD_TEXTS,
+     .at = AT(error_codes),
+     .preset_text = "500 to 599",
+     .help = "statuses that are errors, and no others: 100 to 599; below 500 they count as 500"},
     {.name = NULL},
 };
 #undef AT
@@ -400,7 +404,23 @@ static const struct field resilience_rows[] = {
      .at = AT(connect_failover),
      .preset = 1,
      .help = "a connect that fails before anything was sent moves the request to another host at "
-             "once, at most once"},
+             "once, at most once; left out: off where the difference `failedConnectStays` is "
+             "Envoy's"},
+    {.name = "semantics",
+     .kind = FIELD_CHOICE,
+     .at = AT(semantics),
+     .choices = config_semantics_words,
+     .help = "`envoy`: in all of docs/differences.md as Envoy does, its known wrongs included"},
+    {.name = "differences",
+     .kind = FIELD_OBJECT,
+     .at = AT(differences),
+     .of = &config_differences_fields,
+     .help = "the same for single ones, whatever `semantics` says"},
+    {.name = "outlier",
+     .kind = FIELD_OBJECT,
+     .at = AT(outlier),
+     .of = &config_outlier_more_fields,
+     .help = "what Envoy's outlier detection has beyond Istio's words"},
     {.name = "accept",
      .kind = FIELD_OBJECTS,
      .at = AT(accept),
@@ -416,7 +436,6 @@ static const struct field resilience_rows[] = {
          "and Istio's) every host, the ejected ones too; `leastBad` the healthy ones and as many "
          "of the ejected as reach the percentage, those out for longest; `failFast` nobody: 503 "
          "UH at once"},
-    {.name = "semantics", .kind = FIELD_LATER, .help = "the full Istio semantics"},
     {.name = "mode", .kind = FIELD_LATER, .help = "observe mode"},
     {.name = "profile", .kind = FIELD_LATER, .help = "the detection profiles"},
     {.name = "detect", .kind = FIELD_LATER, .help = "adaptive detection"},

@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "control/event_log.h"
 #include "control/host_hand.h"
 #include "control/outlier_watch.h"
 #include "control/succession.h"
@@ -33,6 +34,7 @@ struct control {
     struct process_state *process;
     struct wheel wheel;
     struct timer repost;
+    struct event_log *events;
     struct outlier_watch *watch;
     struct list readers; /* struct control_reader */
     struct host_hand *hand;
@@ -205,6 +207,7 @@ bool control_publish(struct control *c, struct snapshot *s)
         !outlier_watch_adopt(c->watch, s, c->now))
         return false;
     c->snapshot = snapshot_take(s);
+    event_log_set(c->events, s->outlier_event_log);
     host_hand_adopt(c->hand, s);
     c->settled = false;
     send_snapshot(c);
@@ -299,6 +302,11 @@ void control_drain(struct control *c)
     tell_workers(c);
 }
 
+void control_reopen(struct control *c)
+{
+    event_log_reopen(c->events);
+}
+
 void control_quit(struct control *c)
 {
     if (c->quitting)
@@ -331,6 +339,23 @@ static struct host_hand *create_hand(struct control *c)
     return host_hand_create(&setup);
 }
 
+static bool start_watch(struct control *c, const struct control_setup *setup)
+{
+    struct outlier_watch_setup watch = {
+        .wheel = &c->wheel,
+        .clock = c->clock,
+        .log = c->log,
+        .seed = setup->seed,
+    };
+
+    c->events = watch.events = event_log_create(setup->files, c->log);
+    if (c->events == NULL)
+        return false;
+    event_log_set(c->events, c->snapshot->outlier_event_log);
+    c->watch = outlier_watch_create(&watch);
+    return c->watch != NULL && outlier_watch_adopt(c->watch, c->snapshot, c->now);
+}
+
 struct control *control_create(const struct control_setup *setup)
 {
     struct control *c = memory_take(sizeof(*c));
@@ -352,10 +377,8 @@ struct control *control_create(const struct control_setup *setup)
     wheel_init(&c->wheel, c->now);
     timer_init(&c->repost, repost_due);
     c->outboxes = memory_take_array(c->worker_count + (size_t)1, sizeof(*c->outboxes));
-    c->watch = outlier_watch_create(&c->wheel, c->log, setup->seed);
     c->hand = create_hand(c);
-    if (c->outboxes == NULL || c->watch == NULL || c->hand == NULL ||
-        !outlier_watch_adopt(c->watch, c->snapshot, c->now)) {
+    if (c->outboxes == NULL || c->hand == NULL || !start_watch(c, setup)) {
         control_free(c);
         return NULL;
     }
@@ -371,6 +394,7 @@ void control_free(struct control *c)
     outlier_watch_free(c->watch);
     for (uint32_t i = 0; c->outboxes != NULL && i < c->worker_count; i++)
         snapshot_drop(c->outboxes[i].snapshot);
+    event_log_free(c->events);
     snapshot_drop(c->snapshot);
     memory_give(c->outboxes);
     memory_give(c);

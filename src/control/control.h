@@ -16,6 +16,7 @@
 #include "base/wheel.h"
 #include "control/host_hand.h"
 #include "io/clock.h"
+#include "io/files.h"
 #include "io/log.h"
 #include "io/mailbox.h"
 #include "io/poller.h"
@@ -33,6 +34,7 @@ struct control_setup {
     struct mailbox *const *workers;
     uint32_t worker_count;
     struct log *log;
+    struct files *files; /* of the event log */
     struct process_state *process;
     struct snapshot *snapshot; /* takes a reference of its own */
 };
@@ -87,6 +89,9 @@ void control_read_end(struct control_reader *r);
  * posted again until there is.
  */
 void control_drain(struct control *c);
+
+/* The event log is opened anew (after a rotation). */
+void control_reopen(struct control *c);
 
 /* Workers end at once. */
 void control_quit(struct control *c);

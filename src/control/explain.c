@@ -24,29 +24,52 @@ static const char *hosts_word(uint32_t n)
 
 /* --- who goes --- */
 
+/* Returns what stands before the next one. */
+static const char *put_run(struct text *t, const char *before, uint32_t run, const char *what)
+{
+    if (run == 0)
+        return before;
+    lint_say(t, "%s%u %s", before, run, what);
+    return ", or ";
+}
+
+static void put_rates(struct text *t, const struct outlier_config *c)
+{
+    const struct outlier_rate_rules *r = &c->rates;
+
+    if (c->enforcing[OUTLIER_SUCCESS_RATE] > 0) {
+        next_line(t);
+        lint_say(t,
+                 "or in a sweep: where %u hosts or more had %u requests in the interval, whose "
+                 "success rate is %u/1000 standard deviations below the mean,",
+                 r->success_hosts, r->success_volume, r->success_factor);
+    }
+    if (c->enforcing[OUTLIER_FAILURE_PERCENTAGE] > 0) {
+        next_line(t);
+        lint_say(t,
+                 "or in a sweep: where %u hosts or more had %u requests in the interval, of whose "
+                 "requests %u %% or more failed,",
+                 r->failure_hosts, r->failure_volume, r->failure_percent);
+    }
+}
+
 static void put_rules(struct text *t, const struct outlier_config *c)
 {
     const char *before = "a host goes after ";
 
     heading(t, "ejection");
-    if (c->consecutive_5xx > 0) {
-        lint_say(t, "%s%u answers 5xx in a row", before, c->consecutive_5xx);
-        before = ", or ";
-    }
-    if (c->consecutive_gateway > 0) {
-        lint_say(t, "%s%u answers 502, 503 or 504 in a row", before, c->consecutive_gateway);
-        before = ", or ";
-    }
-    if (c->split && c->consecutive_local_origin > 0) {
-        lint_say(t, "%s%u failures in a row to get an answer (refused, reset, timed out)", before,
-                 c->consecutive_local_origin);
-        before = ", or ";
-    }
-    if (before[0] == 'a') {
+    before = put_run(t, before, outlier_ejecting_run(c, OUTLIER_CONSECUTIVE_5XX),
+                     "answers 5xx in a row");
+    before = put_run(t, before, outlier_ejecting_run(c, OUTLIER_CONSECUTIVE_GATEWAY),
+                     "answers 502, 503 or 504 in a row");
+    before = put_run(t, before, outlier_ejecting_run(c, OUTLIER_CONSECUTIVE_LOCAL_ORIGIN),
+                     "failures in a row to get an answer (refused, reset, timed out)");
+    if (before[0] == 'a' && !outlier_rates_eject(c)) {
         text_str(t, "no rule is on: nobody is ever ejected\n");
         return;
     }
-    text_str(t, "; at once,");
+    text_str(t, before[0] == 'a' ? "" : "; at once,");
+    put_rates(t, c);
     next_line(t);
     text_str(t, c->split ? "counted apart: answers below 500 end a run of answers, any answer ends "
                            "a run of failures\n"

@@ -165,25 +165,36 @@ LINT_TRAP(lint_interval_over_ejection)
     return lint_at(block(s), "interval");
 }
 
+static uint32_t gateway_run(const struct outlier_config *c)
+{
+    return outlier_ejecting_run(c, OUTLIER_CONSECUTIVE_GATEWAY);
+}
+
+static bool answers_eject(const struct outlier_config *c)
+{
+    return outlier_ejecting_run(c, OUTLIER_CONSECUTIVE_5XX) != 0 || gateway_run(c) != 0 ||
+           outlier_rates_eject(c);
+}
+
 LINT_TRAP(lint_gateway_blind)
 {
     const struct outlier_config *c = &s->cluster->outlier;
 
-    if (block(s) == NULL || c->consecutive_gateway == 0 || !c->split)
+    if (block(s) == NULL || gateway_run(c) == 0 || !c->split)
         return NULL;
     if (lint_written(block(s), "consecutiveLocalOriginFailures") &&
-        c->consecutive_local_origin <= c->consecutive_gateway)
+        c->consecutive_local_origin <= gateway_run(c))
         return NULL;
     lint_say(
         &w->why,
         "with splitExternalLocalOriginErrors on, consecutiveGatewayErrors %u sees only answers "
         "502, 503 and 504: refused connects, resets and timeouts count for "
         "consecutiveLocalOriginFailures alone, which is %u%s",
-        c->consecutive_gateway, c->consecutive_local_origin,
+        gateway_run(c), c->consecutive_local_origin,
         lint_written(block(s), "consecutiveLocalOriginFailures") ? "" : " unless written");
     lint_say(&w->instead,
              "consecutiveLocalOriginFailures: %u beside it, or splitExternalLocalOriginErrors: off",
-             c->consecutive_gateway);
+             gateway_run(c));
     return lint_at(block(s), "consecutiveGatewayErrors");
 }
 
@@ -191,12 +202,12 @@ LINT_TRAP(lint_gateway_never_first)
 {
     const struct outlier_config *c = &s->cluster->outlier;
 
-    if (block(s) == NULL || c->consecutive_5xx == 0 || c->consecutive_gateway <= c->consecutive_5xx)
+    if (block(s) == NULL || c->consecutive_5xx == 0 || gateway_run(c) <= c->consecutive_5xx)
         return NULL;
     lint_say(&w->why,
              "each 502, 503 and 504 lengthens the run of 5xx too: consecutive5xxErrors %u is full "
              "before consecutiveGatewayErrors %u can be, which never acts",
-             c->consecutive_5xx, c->consecutive_gateway);
+             c->consecutive_5xx, gateway_run(c));
     lint_say(&w->instead, "consecutiveGatewayErrors: %u or less, or leave it out",
              c->consecutive_5xx > 1 ? c->consecutive_5xx - 1 : 1);
     return lint_at(block(s), "consecutiveGatewayErrors");
@@ -206,7 +217,7 @@ LINT_TRAP(lint_only_local_ejects)
 {
     const struct outlier_config *c = &s->cluster->outlier;
 
-    if (block(s) == NULL || !c->split || c->consecutive_5xx != 0 || c->consecutive_gateway != 0)
+    if (block(s) == NULL || !c->split || answers_eject(c))
         return NULL;
     lint_say(&w->why,
              "with splitExternalLocalOriginErrors on and both rules for answers off, only refused "
@@ -221,7 +232,7 @@ LINT_TRAP(lint_no_rule)
 {
     const struct outlier_config *c = &s->cluster->outlier;
 
-    if (block(s) == NULL || c->split || c->consecutive_5xx != 0 || c->consecutive_gateway != 0)
+    if (block(s) == NULL || c->split || answers_eject(c))
         return NULL;
     lint_say(&w->why, "outlierDetection is there, but consecutive5xxErrors 0 and "
                       "consecutiveGatewayErrors 0 are off, and no other rule is on: nobody is ever "
@@ -239,7 +250,7 @@ LINT_TRAP(lint_one_error_ejects)
         return NULL;
     if (c->split && c->consecutive_local_origin == 1)
         key = "consecutiveLocalOriginFailures";
-    else if (c->consecutive_gateway == 1)
+    else if (gateway_run(c) == 1)
         key = "consecutiveGatewayErrors";
     else if (c->consecutive_5xx != 1)
         return NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The outlier watch: what workers saw goes to the judge of its cluster, and the verdict becomes a
- * deed: health, counters, log. One judge and one sweep timer a cluster. Control thread only.
+ * deed: health, counters, log, event. One judge and one sweep timer a cluster. Control thread only.
  */
 #ifndef CONTROL_OUTLIER_WATCH_H
 #define CONTROL_OUTLIER_WATCH_H
@@ -11,19 +11,29 @@
 
 #include "base/units.h"
 #include "base/wheel.h"
+#include "control/event_log.h"
+#include "io/clock.h"
 #include "io/log.h"
 #include "io/mailbox.h"
 #include "model/snapshot.h"
 
 struct outlier_watch;
 
-/* Watches nothing yet. |wheel| and |log| outlive it. NULL: no memory. */
-struct outlier_watch *outlier_watch_create(struct wheel *wheel, struct log *log, uint64_t seed);
+struct outlier_watch_setup {
+    struct wheel *wheel;
+    struct clock *clock; /* the wall clock of the events */
+    struct log *log;
+    struct event_log *events; /* NULL: none */
+    uint64_t seed;
+};
+
+/* Watches nothing yet. What |setup| points to outlives it. NULL: no memory. */
+struct outlier_watch *outlier_watch_create(const struct outlier_watch_setup *setup);
 
 /*
- * Watches the clusters of |s| from now on, which must stay alive until the next one is adopted. A
- * cluster whose state was watched already keeps its judge's memory; of one that is gone all is
- * forgotten. False: no memory, and nothing has changed.
+ * Watches the clusters of |s| from now on, which must stay alive until the next one is adopted.
+ * What is remembered of a host hangs in its cluster's state; of a cluster that is gone nothing is
+ * kept. False: no memory, and nothing has changed.
  */
 bool outlier_watch_adopt(struct outlier_watch *w, const struct snapshot *s, mono_ns now);
 

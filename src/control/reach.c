@@ -3,6 +3,7 @@
 #include "control/reach.h"
 
 #include "base/memory.h"
+#include "policy/outlier_judge.h"
 
 /* Time enough for one host's total evidence, and for its peers to have answered meanwhile. */
 #define STEP (20 * NS_PER_S)
@@ -15,7 +16,7 @@ struct court {
     struct outlier_config config;
     struct outlier_host *hosts;
     struct outlier_runs *runs;
-    struct outlier_runs **at;
+    struct outlier_member *members;
     struct rng rng;
     mono_ns now;
 };
@@ -25,15 +26,19 @@ static bool court_open(struct court *c, const struct outlier_config *config, uin
     *c = (struct court){.config = *config, .now = 1000 * NS_PER_S};
     c->hosts = memory_take_array(hosts, sizeof(*c->hosts));
     c->runs = memory_take_array(hosts, sizeof(*c->runs));
-    c->at = memory_take_array(hosts, sizeof(struct outlier_runs *));
-    if (c->hosts == NULL || c->runs == NULL || c->at == NULL)
+    c->members = memory_take_array(hosts, sizeof(*c->members));
+    if (c->hosts == NULL || c->runs == NULL || c->members == NULL)
         return false;
     for (uint32_t i = 0; i < hosts; i++) {
         outlier_runs_init(&c->runs[i]);
-        c->at[i] = &c->runs[i];
+        outlier_host_init(&c->hosts[i]);
+        c->members[i] = (struct outlier_member){&c->runs[i], &c->hosts[i]};
     }
     rng_init(&c->rng, 1);
-    outlier_init(&c->judge, c->hosts, hosts);
+    outlier_init(&c->judge, &c->rng);
+    for (unsigned t = OUTLIER_NONE; t < OUTLIER_TRIGGER_COUNT; t++)
+        c->config.enforcing[t] = 100; /* what could be */
+    outlier_adopt(&c->judge, &c->config, c->members, hosts);
     return true;
 }
 
@@ -41,7 +46,7 @@ static void court_close(struct court *c)
 {
     memory_give(c->hosts);
     memory_give(c->runs);
-    memory_give(c->at);
+    memory_give(c->members);
 }
 
 static void answer(struct court *c, uint32_t host, uint32_t status, mono_ns when)
@@ -51,7 +56,7 @@ static void answer(struct court *c, uint32_t host, uint32_t status, mono_ns when
 
 static bool eject(struct court *c, uint32_t host)
 {
-    return outlier_consider(&c->judge, &c->config, c->at, host, &c->rng, c->now).guard ==
+    return outlier_consider(&c->judge, host, OUTLIER_CONSECUTIVE_5XX, c->now).guard ==
            OUTLIER_GUARD_NONE;
 }
 
@@ -97,10 +102,10 @@ static bool count_out(const struct outlier_config *config, uint32_t hosts,
 static span_ns next_length(struct court *c)
 {
     uint32_t returned[PLENTY];
-    span_ns length = outlier_consider(&c->judge, &c->config, c->at, 0, &c->rng, c->now).eject_for;
+    span_ns length = outlier_consider(&c->judge, 0, OUTLIER_CONSECUTIVE_5XX, c->now).eject_for;
 
     c->now += length;
-    outlier_sweep(&c->judge, &c->config, c->at, returned, c->now);
+    outlier_sweep(&c->judge, returned, c->now);
     return length;
 }
 

@@ -161,7 +161,11 @@ static bool settle(const struct snapshot *s, const struct cluster *c, uint32_t s
     if (named == (h->absent_since == 0))
         return false;
     h->absent_since = named ? 0 : s->version + 1;
-    host_set_health(&c->state->hosts, slot, named ? HOST_HEALTHY : HOST_ABSENT);
+    if (!named)
+        host_set_health(&c->state->hosts, slot, HOST_ABSENT);
+    else
+        host_set_health(&c->state->hosts, slot,
+                        h->host.judged.ejected ? HOST_EJECTED : HOST_HEALTHY);
     return true;
 }
 

@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "policy/lb.h"
 #include "policy/limit.h"
-#include "policy/outlier.h"
+#include "policy/outlier_runs.h"
 
 bool cluster_rt_init(struct cluster_rt *rt, const struct cluster *config, uint32_t worker,
                      struct rng *rng)

@@ -7,7 +7,7 @@
 #include "policy/host.h"
 #include "policy/lb.h"
 #include "policy/limit.h"
-#include "policy/outlier.h"
+#include "policy/outlier_runs.h"
 
 /* A connect that fails moves a request at most once (DESIGN.md: connectFailover). */
 #define FAILOVERS_MAX 1
@@ -34,6 +34,11 @@ static struct attempt *present(struct exchange *x)
 static struct host *present_host(struct exchange *x)
 {
     return x->cluster->hosts.at[present(x)->host];
+}
+
+static bool follows_envoy(const struct exchange *x, enum difference which)
+{
+    return as_envoy(x->cluster->config->differences, which);
 }
 
 /* --- evidence --- */
@@ -250,8 +255,7 @@ static void on_connected(struct exchange *x, const struct exchange_event *e, mon
 {
     assert(x->state == EXCHANGE_PICKED || x->state == EXCHANGE_QUEUED);
     give_pending(x);
-    if (!e->reused)
-        learn(x, OUTLIER_CONNECTED, 0, now, out);
+    learn(x, e->reused ? OUTLIER_REUSED : OUTLIER_CONNECTED, 0, now, out);
     if (!limit_take(&x->cluster->state->requests, x->cluster->config->limits.max_requests)) {
         cluster_rt_count(x->cluster, CLUSTER_upstream_rq_active_overflow, 1);
         count_error(x);
@@ -362,8 +366,8 @@ static void on_upstream_complete(struct exchange *x, mono_ns now, struct actions
 /* Was it the race of keep-alive, a connection the host had closed before our bytes came? */
 static bool may_resend(const struct exchange *x, const struct exchange_event *e)
 {
-    return x->reused && e->untouched && e->replayable && x->idempotent && e->fault == FAULT_RESET &&
-           x->resends < RESENDS_MAX;
+    return !follows_envoy(x, DIFFERENCE_LOST_REUSE_FAILS) && x->reused && e->untouched &&
+           e->replayable && x->idempotent && e->fault == FAULT_RESET && x->resends < RESENDS_MAX;
 }
 
 static void on_broken_early(struct exchange *x, const struct exchange_event *e, mono_ns now,
@@ -422,7 +426,8 @@ static bool had_its_share(struct exchange *x, mono_ns now)
 
     if (since < x->complete_at)
         since = x->complete_at;
-    return now < x->deadline || mono_since(since, now) >= x->route->timeout / 2;
+    return follows_envoy(x, DIFFERENCE_TIMEOUT_ALWAYS_COUNTS) || now < x->deadline ||
+           mono_since(since, now) >= x->route->timeout / 2;
 }
 
 /* Ends whatever attempt there is. It is evidence only where the whole request lay with the host. */

@@ -136,6 +136,7 @@ static void on_signal(void *owner, enum os_signal signal)
     case OS_SIGNAL_USR1:
         if (d->access_log != NULL)
             access_log_reopen(d->access_log);
+        control_reopen(d->control);
         return;
     }
 }
@@ -245,6 +246,7 @@ static int open_control(struct daemon *d)
         .workers = d->inboxes,
         .worker_count = d->worker_count,
         .log = d->setup->log,
+        .files = d->setup->files,
         .process = d->process,
         .snapshot = d->snapshot,
     };

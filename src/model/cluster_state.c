@@ -65,6 +65,10 @@ struct cluster_state *cluster_state_create(uint32_t hosts, uint32_t workers)
     limit_init(&s->pending);
     limit_init(&s->requests);
     atomic_init(&s->panic_since, MONO_NEVER);
+    for (unsigned i = 0; i < OUTLIER_ORIGIN_COUNT; i++) {
+        atomic_init(&s->rates[i].average, OUTLIER_NO_RATE);
+        atomic_init(&s->rates[i].threshold, OUTLIER_NO_RATE);
+    }
     if (add_unnamed(s, hosts))
         return s;
     cluster_state_drop(s);

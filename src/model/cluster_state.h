@@ -20,6 +20,12 @@
 
 #define HOST_NO_SLOT UINT32_MAX
 
+/* Of the last interval; OUTLIER_NO_RATE: not worked out. */
+struct outlier_shown {
+    _Atomic double average; /* success in percent */
+    _Atomic double threshold;
+};
+
 struct cluster_state {
     _Atomic uint32_t refs;
     uint32_t workers;
@@ -37,8 +43,9 @@ struct cluster_state {
     struct cluster_cells **cells; /* [worker] */
     void **local;                 /* [worker]: what that worker has of the cluster; its alone */
     _Atomic uint64_t panic_since; /* mono_ns; MONO_NEVER: no panic; by the control thread */
-    _Atomic uint64_t outlier[OUTLIER_METRIC_COUNT]; /* by the control thread */
-    _Atomic uint64_t before[CLUSTER_METRIC_COUNT];  /* counted before the last reset */
+    _Atomic uint64_t outlier[OUTLIER_METRIC_COUNT]; /* by the control thread, as are the rates */
+    struct outlier_shown rates[OUTLIER_ORIGIN_COUNT];
+    _Atomic uint64_t before[CLUSTER_METRIC_COUNT]; /* counted before the last reset */
     struct status_cells statuses_before;
 };
 

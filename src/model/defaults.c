@@ -29,6 +29,8 @@ const struct outlier_config default_outlier = {
     .max_ejection = 300 * NS_PER_S,
     .jitter = 0,
     .max_ejection_percent = 20,
+    .enforcing = OUTLIER_ENFORCING_RUNS,
+    .rates = OUTLIER_RATE_RULES,
 };
 
 const struct panic_config default_panic = {.policy = PANIC_SERVE_ALL, .threshold = 50};

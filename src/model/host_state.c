@@ -54,8 +54,7 @@ struct host_state *host_state_create(const struct address *address, struct bytes
         memcpy(h.text, text.data, text.len);
     h.state->text = (struct bytes){.data = h.text, .len = text.len};
     h.state->workers = workers;
-    atomic_init(&h.state->host.health, (uint32_t)HOST_HEALTHY);
-    outlier_runs_init(&h.state->host.runs);
+    host_init(&h.state->host);
     return h.state;
 }
 

@@ -19,6 +19,7 @@
 #include "base/units.h"
 #include "model/access_format.h"
 #include "model/cluster_state.h"
+#include "policy/differences.h"
 #include "policy/lb.h"
 #include "policy/limit.h"
 #include "policy/outlier.h"
@@ -48,6 +49,7 @@ struct cluster {
     struct bytes host;      /* of a DestinationRule, in full; may be empty */
     uint32_t endpoint_count;
     const struct endpoint *endpoints;
+    difference_set differences; /* in which it follows Envoy */
     enum lb_kind lb;
     struct panic_config panic;
     struct circuit_limits limits;
@@ -62,6 +64,13 @@ struct cluster {
     struct cluster_state *state; /* a reference of the snapshot's */
     struct host_set hosts;       /* as this snapshot sees them */
 };
+
+/* Before it is published. */
+static inline void cluster_follow(struct cluster *c, difference_set envoy)
+{
+    c->differences = envoy;
+    c->outlier.differences = envoy;
+}
 
 enum path_match { PATH_PREFIX, PATH_EXACT };
 
@@ -127,9 +136,10 @@ struct snapshot {
     struct address admin; /* ADDRESS_NONE: off */
     uint32_t workers;     /* 0: one a CPU */
     struct access_log_config access_log;
-    struct bytes user;     /* empty: stay who we are */
-    uint64_t memory_limit; /* 0: half of the memory */
-    span_ns drain_timeout; /* from the first signal to the hard end */
+    struct bytes outlier_event_log; /* a path; empty: none */
+    struct bytes user;              /* empty: stay who we are */
+    uint64_t memory_limit;          /* 0: half of the memory */
+    span_ns drain_timeout;          /* from the first signal to the hard end */
 };
 
 /*

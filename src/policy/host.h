@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "policy/outlier.h"
+#include "policy/outlier_judge.h"
+#include "policy/outlier_runs.h"
 
 enum host_health {
     HOST_HEALTHY,
@@ -33,8 +34,20 @@ struct host {
     _Atomic uint32_t ejections;
     _Atomic uint32_t last_trigger; /* enum outlier_trigger */
     _Atomic uint64_t ejected_at;
-    _Atomic uint64_t eject_until; /* earliest; the sweep decides */
+    _Atomic uint64_t eject_until;                      /* earliest; the sweep decides */
+    _Atomic double success_rate[OUTLIER_ORIGIN_COUNT]; /* percent, of the last interval */
+
+    struct outlier_host judged; /* control thread only */
 };
+
+static inline void host_init(struct host *h)
+{
+    atomic_init(&h->health, (uint32_t)HOST_HEALTHY);
+    outlier_runs_init(&h->runs);
+    outlier_host_init(&h->judged);
+    for (unsigned i = 0; i < OUTLIER_ORIGIN_COUNT; i++)
+        atomic_init(&h->success_rate[i], OUTLIER_NO_RATE);
+}
 
 /*
  * All hosts of a cluster, each in its slot. A host keeps its slot as long as anybody may think of

@@ -73,6 +73,7 @@ static bool fill_snapshot(struct rig *r, struct snapshot *s)
     if (c == NULL || route == NULL || l == NULL)
         return false;
     *c = r->settings.cluster;
+    cluster_follow(c, c->differences);
     c->name = BYTES("backend");
     c->stat_name = c->name;
     c->endpoint_count = r->settings.hosts;
@@ -91,6 +92,7 @@ static bool fill_snapshot(struct rig *r, struct snapshot *s)
     s->clusters = c;
     s->workers = r->settings.workers;
     s->access_log.to = BYTES("off");
+    s->outlier_event_log = r->settings.event_log;
     s->drain_timeout = r->settings.drain_timeout;
     return c->endpoints != NULL && snapshot_attach_state(s, r->settings.workers);
 }
@@ -176,6 +178,7 @@ static bool start_control(struct rig *r)
         .workers = r->inboxes,
         .worker_count = r->settings.workers,
         .log = &r->log.base,
+        .files = &r->files.base,
         .process = r->state,
         .snapshot = r->snapshot,
     };
@@ -213,6 +216,7 @@ static void lay_out(struct rig *r)
 {
     ledger_init(&r->ledger, &r->world);
     sim_log_init(&r->log, &r->world);
+    sim_files_init(&r->files);
     net_process_init(&r->process);
     r->process.descriptors_max = r->settings.descriptors;
     r->address = (struct address){.kind = ADDRESS_IPV4, .ip = {10, 1, 0, 1}, .port = 8080};
@@ -309,6 +313,7 @@ void rig_stop(struct rig *r)
     actor_loop_release(&r->server_loop);
     snapshot_drop(r->snapshot);
     process_state_free(r->state);
+    sim_files_release(&r->files);
     ledger_release(&r->ledger);
     world_release(&r->world);
 }

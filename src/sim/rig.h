@@ -13,6 +13,7 @@
 #include "model/process_state.h"
 #include "model/snapshot.h"
 #include "sim/client.h"
+#include "sim/files.h"
 #include "sim/ledger.h"
 #include "sim/log.h"
 #include "sim/mailbox.h"
@@ -37,6 +38,7 @@ struct rig_settings {
     struct route route;              /* all but the match */
     struct listener_config listener; /* all but name, address, routes and state */
     span_ns drain_timeout;
+    struct bytes event_log; /* its path; empty: none */
 };
 
 struct rig_worker {
@@ -53,6 +55,7 @@ struct rig {
     struct net net;
     struct ledger ledger;
     struct sim_log log;
+    struct sim_files files;
     struct net_process process; /* the proxy's */
     struct process_state *state;
     struct snapshot *snapshot;

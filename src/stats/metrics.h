@@ -89,8 +89,20 @@ struct metric_info {
     X(ejections_enforced_consecutive_gateway_failure, COUNTER, "ejections for them")               \
     X(ejections_detected_consecutive_local_origin_failure, COUNTER, "runs of local failures seen") \
     X(ejections_enforced_consecutive_local_origin_failure, COUNTER, "ejections for them")          \
-    X(ejections_total, COUNTER, "deprecated: attempts to eject for consecutive 5xx")               \
-    X(ejections_consecutive_5xx, COUNTER, "deprecated: runs of 5xx seen")
+    X(ejections_detected_success_rate, COUNTER, "low success rates of answers seen")               \
+    X(ejections_enforced_success_rate, COUNTER, "ejections for them")                              \
+    X(ejections_detected_local_origin_success_rate, COUNTER, "low success rates of connects seen") \
+    X(ejections_enforced_local_origin_success_rate, COUNTER, "ejections for them")                 \
+    X(ejections_detected_failure_percentage, COUNTER, "high shares of failed answers seen")        \
+    X(ejections_enforced_failure_percentage, COUNTER, "ejections for them")                        \
+    X(ejections_detected_local_origin_failure_percentage, COUNTER,                                 \
+      "high shares of local failures seen")                                                        \
+    X(ejections_enforced_local_origin_failure_percentage, COUNTER, "ejections for them")           \
+    X(ejections_detected_degradation, COUNTER, "always 0: hosts are not told degraded")            \
+    X(ejections_total, COUNTER,                                                                    \
+      "deprecated: runs of 5xx and low success rates that passed the guards")                      \
+    X(ejections_consecutive_5xx, COUNTER, "deprecated: runs of 5xx seen")                          \
+    X(ejections_success_rate, COUNTER, "deprecated: low success rates seen")
 
 /* http.<listener>.<metric>; written by workers */
 #define HTTP_METRICS(X)                                                                            \

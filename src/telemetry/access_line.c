@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "telemetry/access_line.h"
 
+#include "base/date.h"
 #include "codec/json.h"
 #include "model/flags.h"
-#include "telemetry/access_time.h"
 
 #define CUT_MARK "..." /* what follows a text that was cut */
 
@@ -67,7 +67,7 @@ static void json_time(struct json *j, const char *key, wall_ns at)
     struct text t;
 
     text_init(&t, room, sizeof(room));
-    access_time_default(&t, at);
+    date_utc(&t, at);
     json_string(j, key, text_bytes(&t));
 }
 

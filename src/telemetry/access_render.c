@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "telemetry/access_render.h"
 
+#include "base/date.h"
 #include "codec/json.h"
 #include "model/flags.h"
-#include "telemetry/access_time.h"
 
 #define CUT_MARK   "..." /* what follows a text that was cut */
 #define ESCAPED    6     /* bytes that one may become */
@@ -126,9 +126,9 @@ static void set_environment(struct value *v, const struct view *view, struct byt
 static void set_start(struct value *v, const struct request_record *r, struct bytes format)
 {
     if (format.len == 0)
-        access_time_default(&v->made, r->started);
+        date_utc(&v->made, r->started);
     else
-        access_time_write(&v->made, r->started, format);
+        date_write(&v->made, r->started, format);
     set_made(v);
 }
 

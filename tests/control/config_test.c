@@ -349,7 +349,8 @@ static void a_block_that_is_present_gets_istios_defaults(void **state)
     assert_true(c->outlier.enabled);
     assert_false(c->outlier.split);
     assert_int_equal(c->outlier.consecutive_5xx, 5);
-    assert_int_equal(c->outlier.consecutive_gateway, 0);
+    assert_int_equal(c->outlier.consecutive_gateway, 5);                    /* counted, */
+    assert_int_equal(c->outlier.enforcing[OUTLIER_CONSECUTIVE_GATEWAY], 0); /* nobody ejected */
     assert_int_equal(c->outlier.consecutive_local_origin, 5);
     assert_int_equal(c->outlier.interval, 10 * NS_PER_S);
     assert_int_equal(c->outlier.base_ejection, 30 * NS_PER_S);

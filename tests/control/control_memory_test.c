@@ -123,13 +123,14 @@ static void a_snapshot_that_finds_no_memory_leaves_the_old_one_watched(void **st
     struct snapshot *old = make(2), *next = make(3);
     struct outlier_watch *w;
     struct wheel wheel;
+    const struct outlier_watch_setup setup = {.wheel = &wheel, .seed = 1};
     bool adopted = false;
     int64_t before;
     uint64_t n;
     (void)state;
 
     wheel_init(&wheel, 0);
-    w = outlier_watch_create(&wheel, NULL, 1);
+    w = outlier_watch_create(&setup);
     assert_true(outlier_watch_adopt(w, old, 0));
     before = blocks;
     for (n = 0; !adopted; n++) {

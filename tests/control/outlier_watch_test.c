@@ -36,6 +36,8 @@ struct world {
     struct line lines[LINES_MAX];
     uint32_t line_count;
     struct wheel wheel;
+    struct clock clock;
+    struct event_log *events; /* may be NULL */
     mono_ns now;
     struct outlier_watch *watch;
     struct snapshot *snapshot;
@@ -60,6 +62,8 @@ static const struct outlier_config ordinary = {
     .base_ejection = 30 * S,
     .max_ejection = 300 * S,
     .max_ejection_percent = 20,
+    .enforcing = OUTLIER_ENFORCING_RUNS,
+    .rates = OUTLIER_RATE_RULES,
 };
 
 static const char *const host_names[] = {"10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"};
@@ -78,24 +82,41 @@ static struct snapshot *make(struct world *w, uint32_t which, const struct outli
         if ((which & 1u << k) == 0)
             continue;
         for (uint32_t i = 0; i < hosts; i++)
-            endpoints[i].text = bytes_of(host_names[i % 3]);
+            endpoints[i] = (struct endpoint){.text = bytes_of(host_names[i % 3]), .slot = i};
         if (w->states[k] == NULL)
             w->states[k] = cluster_state_create(hosts, 1);
         clusters[s->cluster_count++] = (struct cluster){.name = bytes_of(names[k]),
                                                         .endpoint_count = hosts,
                                                         .endpoints = endpoints,
                                                         .outlier = *c,
+                                                        .differences = c->differences,
+                                                        .hosts = w->states[k]->hosts,
                                                         .state = cluster_state_take(w->states[k])};
     }
     s->clusters = clusters;
     return s;
 }
 
+static wall_ns wall(struct clock *c)
+{
+    (void)c;
+    return UINT64_C(1800000000) * S;
+}
+
+static struct outlier_watch *create(struct world *w, struct log *log)
+{
+    const struct outlier_watch_setup setup = {
+        .wheel = &w->wheel, .clock = &w->clock, .log = log, .events = w->events, .seed = 1};
+
+    w->clock.wall = wall;
+    return outlier_watch_create(&setup);
+}
+
 static void start(struct world *w, uint32_t which, const struct outlier_config *c)
 {
     *w = (struct world){.log = {.write = remember}, .now = 1000 * S};
     wheel_init(&w->wheel, w->now);
-    w->watch = outlier_watch_create(&w->wheel, &w->log, 1);
+    w->watch = create(w, &w->log);
     assert_non_null(w->watch);
     w->snapshot = make(w, which, c);
     assert_true(outlier_watch_adopt(w->watch, w->snapshot, w->now));
@@ -414,7 +435,7 @@ static void without_a_log_all_goes_on(void **state)
     (void)state;
 
     wheel_init(&w.wheel, w.now);
-    w.watch = outlier_watch_create(&w.wheel, NULL, 1);
+    w.watch = create(&w, NULL);
     w.snapshot = make(&w, 1, &ordinary);
     assert_true(outlier_watch_adopt(w.watch, w.snapshot, w.now));
     tell(&w, 0, 0, ANY_5XX);

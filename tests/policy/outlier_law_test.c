@@ -353,7 +353,7 @@ static void witness_report(struct witness *x, enum outlier_report what, uint32_t
         x->refused = 0;
     if (what == OUTLIER_CONNECT_FAILED && x->refused++ == 0)
         x->refusing = now;
-    if (what == OUTLIER_CONNECTED)
+    if (what == OUTLIER_CONNECTED || what == OUTLIER_REUSED)
         return;
     if (what == OUTLIER_ANSWERED && status < 500) {
         x->attempts = 0;
@@ -383,7 +383,7 @@ static void random_report(struct world *w, struct witness *x, struct rng *random
     uint32_t status = 200;
 
     if (rng_below(random, 100) < mood) {
-        what = (enum outlier_report)rng_below(random, 5);
+        what = (enum outlier_report)rng_below(random, 6);
         status = statuses[rng_below(random, 4)];
     }
     if (mood == 100) {

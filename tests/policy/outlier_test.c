@@ -24,6 +24,8 @@ static void every_kind_of_failure_counts_as_it_should(void **state)
         /* from runs of 2 each */
         {"connected", OUTLIER_CONNECTED, 0, false, 2, 2, 2, 2, 0},
         {"connected, split: the local run goes on", OUTLIER_CONNECTED, 0, true, 2, 2, 2, 2, 0},
+        {"a connection was there", OUTLIER_REUSED, 0, false, 2, 2, 2, 2, 2},
+        {"a connection was there, split", OUTLIER_REUSED, 0, true, 2, 2, 2, 2, 2},
         {"200", OUTLIER_ANSWERED, 200, false, 0, 0, 0, 0, 0},
         {"200, split", OUTLIER_ANSWERED, 200, true, 0, 0, 0, 0, 0},
         {"404 is a success", OUTLIER_ANSWERED, 404, false, 0, 0, 0, 0, 0},
@@ -338,7 +340,7 @@ static void the_sweep_says_who_came_back(void **state)
     w.now += 5 * S;
     answer(&w, 5, 503, 5);
     w.now += 25 * S;
-    assert_int_equal(outlier_sweep(&w.judge, &c, w.pointers, returned, w.now), 2);
+    assert_int_equal(outlier_sweep(&w.judge, returned, w.now), 2);
     assert_int_equal(returned[0], 2);
     assert_int_equal(returned[1], 7);
     assert_int_equal(w.judge.ejected, 1);
@@ -423,10 +425,10 @@ static void *failures_and_successes(void *argument)
     rng_init(&random, 5);
     pthread_barrier_wait(&c->start);
     for (uint32_t i = 0; i < OPS; i++) {
-        uint32_t what = rng_below(&random, 6);
+        uint32_t what = rng_below(&random, 7);
         mono_ns now = S + atomic_fetch_add(&c->clock, 1) * NS_PER_US;
 
-        if (what == 5)
+        if (what == 6)
             outlier_learn(&c->runs, &c->config, OUTLIER_ANSWERED, 200, now);
         else
             outlier_learn(&c->runs, &c->config, (enum outlier_report)what, 503, now);
@@ -440,8 +442,8 @@ static void the_judge_may_look_while_workers_learn(void **state)
 {
     static struct crowd c;
     static struct outlier_runs peer;
-    struct outlier_runs *runs[2] = {&c.runs, &peer};
-    struct outlier_host hosts[2] = {{0}};
+    struct outlier_host hosts[2];
+    const struct outlier_member members[2] = {{&c.runs, &hosts[0]}, {&peer, &hosts[1]}};
     pthread_t threads[THREADS];
     struct outlier judge;
     struct rng rng;
@@ -451,11 +453,14 @@ static void the_judge_may_look_while_workers_learn(void **state)
     rng_init(&rng, 3);
     outlier_runs_init(&peer);
     outlier_learn(&peer, &c.config, OUTLIER_ANSWERED, 200, 2 * S);
-    outlier_init(&judge, hosts, 2);
+    outlier_host_init(&hosts[0]);
+    outlier_host_init(&hosts[1]);
+    outlier_init(&judge, &rng);
+    outlier_adopt(&judge, &c.config, members, 2);
     crowd_start(&c, threads, failures_and_successes);
     while (atomic_load(&c.done) < THREADS) {
         mono_ns now = S + atomic_load(&c.clock) * NS_PER_US;
-        struct outlier_verdict v = outlier_consider(&judge, &c.config, runs, 0, &rng, now);
+        struct outlier_verdict v = outlier_consider(&judge, 0, OUTLIER_CONSECUTIVE_5XX, now);
 
         assert_int_equal(v.guard, OUTLIER_GUARD_FEW_HEALTHY);
         outlier_runs_restart(&c.runs, OUTLIER_CONSECUTIVE_5XX);

@@ -7,26 +7,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "policy/outlier.h"
+#include "policy/outlier_judge.h"
 
 #define HOSTS_MAX 20
 #define S         NS_PER_S
-#define BIT(t)    ((outlier_triggers)1 << (t))
+#define BIT(t)    outlier_bit(t)
 
 #define GATEWAY BIT(OUTLIER_CONSECUTIVE_GATEWAY)
 #define ANY_5XX BIT(OUTLIER_CONSECUTIVE_5XX)
 #define LOCAL   BIT(OUTLIER_CONSECUTIVE_LOCAL_ORIGIN)
 
-/* Envoy's defaults, with a sweep every 10 s. */
+/* Envoy's numbers, with a sweep every 10 s; our guards. */
 static const struct outlier_config envoy = {
     .consecutive_5xx = 5,
-    .consecutive_gateway = 0, /* detected, but enforced with 0 percent: for us it is off */
+    .consecutive_gateway = 0,
     .consecutive_local_origin = 5,
     .enabled = true,
     .interval = 10 * S,
     .base_ejection = 30 * S,
     .max_ejection = 300 * S,
     .max_ejection_percent = 10,
+    .enforcing = OUTLIER_ENFORCING_RUNS,
+    .rates = OUTLIER_RATE_RULES,
 };
 
 /* A worker and the control thread in one. */
@@ -35,7 +37,7 @@ struct world {
     struct outlier judge;
     struct outlier_host hosts[HOSTS_MAX];
     struct outlier_runs runs[HOSTS_MAX];
-    struct outlier_runs *pointers[HOSTS_MAX];
+    struct outlier_member members[HOSTS_MAX];
     struct rng rng;
     mono_ns now;
     outlier_triggers triggers;       /* of the last report */
@@ -50,15 +52,17 @@ static inline void start(struct world *w, uint32_t hosts, const struct outlier_c
     *w = (struct world){.config = *config, .now = 1000 * S};
     for (uint32_t i = 0; i < hosts; i++) {
         outlier_runs_init(&w->runs[i]);
-        w->pointers[i] = &w->runs[i];
+        outlier_host_init(&w->hosts[i]);
+        w->members[i] = (struct outlier_member){&w->runs[i], &w->hosts[i]};
     }
-    outlier_init(&w->judge, w->hosts, hosts);
     rng_init(&w->rng, 11);
+    outlier_init(&w->judge, &w->rng);
+    outlier_adopt(&w->judge, &w->config, w->members, hosts);
 }
 
 static inline void consider(struct world *w, uint32_t host, enum outlier_trigger t)
 {
-    w->verdict = outlier_consider(&w->judge, &w->config, w->pointers, host, &w->rng, w->now);
+    w->verdict = outlier_consider(&w->judge, host, t, w->now);
     outlier_runs_restart(&w->runs[host], t);
     if (w->verdict.guard == OUTLIER_GUARD_ALREADY_OUT)
         return;
@@ -93,11 +97,31 @@ static inline void failed(struct world *w, uint32_t host, enum outlier_report wh
         report(w, host, what, 0);
 }
 
+/* Considers what stands out about anybody, as the watch does: |rates| before the others. */
+static inline void consider_all(struct world *w, const outlier_triggers *suspects,
+                                enum outlier_trigger t)
+{
+    for (uint32_t i = 0; i < w->judge.count; i++) {
+        if (suspects[i] & BIT(t))
+            consider(w, i, t);
+    }
+}
+
 static inline uint32_t sweep(struct world *w)
 {
     uint32_t returned[HOSTS_MAX];
+    outlier_triggers suspects[HOSTS_MAX];
+    uint32_t n = outlier_sweep(&w->judge, returned, w->now);
 
-    return outlier_sweep(&w->judge, &w->config, w->pointers, returned, w->now);
+    w->ejected_by = OUTLIER_NONE;
+    outlier_weigh(&w->judge, OUTLIER_EXTERNAL, suspects);
+    consider_all(w, suspects, OUTLIER_SUCCESS_RATE);
+    consider_all(w, suspects, OUTLIER_FAILURE_PERCENTAGE);
+    outlier_weigh(&w->judge, OUTLIER_LOCAL, suspects);
+    consider_all(w, suspects, OUTLIER_SUCCESS_RATE_LOCAL_ORIGIN);
+    consider_all(w, suspects, OUTLIER_FAILURE_PERCENTAGE_LOCAL_ORIGIN);
+    outlier_decay(&w->judge, w->now);
+    return n;
 }
 
 static inline struct outlier_config with_cap(uint32_t percent)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "telemetry/access_time.h"
+#include "base/date.h"
 
 /* Days since 1970-01-01 to a date (proleptic Gregorian; years from March, so that leap days end
  * one). */
@@ -118,7 +118,7 @@ static const char *composed_of(uint8_t letter)
     return letter == 'D' ? "%m/%d/%y" : NULL;
 }
 
-void access_time_write(struct text *t, wall_ns at, struct bytes format)
+void date_write(struct text *t, wall_ns at, struct bytes format)
 {
     uint64_t seconds = at / NS_PER_S;
     struct date d = date_of(seconds / 86400);
@@ -137,14 +137,14 @@ void access_time_write(struct text *t, wall_ns at, struct bytes format)
         } else if (c == 'f') {
             put_fraction(t, at, 6);
         } else if (composed_of(c) != NULL) {
-            access_time_write(t, at, bytes_of(composed_of(c)));
+            date_write(t, at, bytes_of(composed_of(c)));
         } else if (!put_number(t, c, &d, seconds)) {
             put_word(t, c, &d, seconds);
         }
     }
 }
 
-void access_time_default(struct text *t, wall_ns at)
+void date_utc(struct text *t, wall_ns at)
 {
-    access_time_write(t, at, BYTES("%FT%T.%3fZ"));
+    date_write(t, at, BYTES("%FT%T.%3fZ"));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "telemetry/access_time.h"
+#include "base/date.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static void dates_agree_with_the_c_library(void **state)
         gmtime_r(&seconds, &tm);
         strftime(want, sizeof(want), "%Y-%m-%dT%H:%M:%S.007Z", &tm);
         text_init(&t, got, sizeof(got));
-        access_time_default(&t, (uint64_t)seconds * NS_PER_S + 7999999);
+        date_utc(&t, (uint64_t)seconds * NS_PER_S + 7999999);
         text_end(&t);
         assert_string_equal(got, want);
     }
@@ -46,7 +46,7 @@ static void all_letters_agree_with_the_c_library(void **state)
         snprintf(want + strlen(want), sizeof(want) - strlen(want), "%lld +0000 UTC%%",
                  (long long)seconds);
         text_init(&t, got, sizeof(got));
-        access_time_write(&t, (uint64_t)seconds * NS_PER_S, bytes_of(format));
+        date_write(&t, (uint64_t)seconds * NS_PER_S, bytes_of(format));
         assert_string_equal(text_end(&t), want);
     }
 }
@@ -58,7 +58,7 @@ static void fractions_have_as_many_digits_as_asked_for(void **state)
     (void)state;
 
     text_init(&t, got, sizeof(got));
-    access_time_write(&t, 7 * NS_PER_S + 12345678, BYTES("%y %D %1f %3f %f %9f %"));
+    date_write(&t, 7 * NS_PER_S + 12345678, BYTES("%y %D %1f %3f %f %9f %"));
     assert_string_equal(text_end(&t), "70 01/01/70 0 012 012345 012345678 %");
 }
 

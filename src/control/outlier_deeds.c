@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The verdict is policy's, the deed is ours: the health of a host, counters, log line, event. */
+#include "control/outlier_deeds.h"
+
+#include <inttypes.h>
+
+#include "base/text.h"
+#include "control/outlier_event.h"
+#include "control/panic_note.h"
+#include "policy/host.h"
+#include "stats/metrics.h"
+
+#define REFUSED_EVERY NS_PER_S /* at most one such line a host in that time */
+
+/* Envoy puts changes of health together that come within that time (its update_merge_window). */
+#define MERGE_WINDOW NS_PER_S
+
+static struct host *host_of(const struct watched *c, uint32_t index)
+{
+    return c->state->hosts.at[c->roster.hosts[index].slot];
+}
+
+static struct outlier_host *judged(const struct watched *c, uint32_t index)
+{
+    return c->roster.members[index].host;
+}
+
+/* --- counters --- */
+
+static const struct {
+    enum outlier_metric detected;
+    enum outlier_metric enforced;
+} metrics_of[OUTLIER_TRIGGER_COUNT] = {
+    [OUTLIER_CONSECUTIVE_5XX] = {OUTLIER_STAT_ejections_detected_consecutive_5xx,
+                                 OUTLIER_STAT_ejections_enforced_consecutive_5xx},
+    [OUTLIER_CONSECUTIVE_GATEWAY] = {OUTLIER_STAT_ejections_detected_consecutive_gateway_failure,
+                                     OUTLIER_STAT_ejections_enforced_consecutive_gateway_failure},
+    [OUTLIER_CONSECUTIVE_LOCAL_ORIGIN] =
+        {OUTLIER_STAT_ejections_detected_consecutive_local_origin_failure,
+         OUTLIER_STAT_ejections_enforced_consecutive_local_origin_failure},
+    [OUTLIER_SUCCESS_RATE] = {OUTLIER_STAT_ejections_detected_success_rate,
+                              OUTLIER_STAT_ejections_enforced_success_rate},
+    [OUTLIER_SUCCESS_RATE_LOCAL_ORIGIN] =
+        {OUTLIER_STAT_ejections_detected_local_origin_success_rate,
+         OUTLIER_STAT_ejections_enforced_local_origin_success_rate},
+    [OUTLIER_FAILURE_PERCENTAGE] = {OUTLIER_STAT_ejections_detected_failure_percentage,
+                                    OUTLIER_STAT_ejections_enforced_failure_percentage},
+    [OUTLIER_FAILURE_PERCENTAGE_LOCAL_ORIGIN] =
+        {OUTLIER_STAT_ejections_detected_local_origin_failure_percentage,
+         OUTLIER_STAT_ejections_enforced_local_origin_failure_percentage},
+};
+
+static void count(struct watched *c, enum outlier_metric m)
+{
+    cell_add(&c->state->outlier[m], 1);
+}
+
+static void count_detected(struct watched *c, enum outlier_trigger t)
+{
+    count(c, metrics_of[t].detected);
+    if (t == OUTLIER_CONSECUTIVE_5XX)
+        count(c, OUTLIER_STAT_ejections_consecutive_5xx);
+    if (t == OUTLIER_SUCCESS_RATE)
+        count(c, OUTLIER_STAT_ejections_success_rate);
+}
+
+/* The deprecated sum: who passed the guards, whatever the dice said. */
+static void count_admitted(struct watched *c, enum outlier_trigger t)
+{
+    if (t == OUTLIER_CONSECUTIVE_5XX || t == OUTLIER_SUCCESS_RATE)
+        count(c, OUTLIER_STAT_ejections_total);
+}
+
+void deeds_show_active(struct watched *c)
+{
+    atomic_store_explicit(&c->state->outlier[OUTLIER_STAT_ejections_active], c->judge.ejected,
+                          memory_order_relaxed);
+}
+
+/* --- log lines --- */
+
+#define DURATION_TEXT_MAX 64
+
+static const char *duration_text(char *buffer, span_ns span)
+{
+    struct text t;
+
+    text_init(&t, buffer, DURATION_TEXT_MAX);
+    text_duration(&t, span - span % NS_PER_MS);
+    return text_end(&t);
+}
+
+/* For "%.*s". */
+static int width(struct bytes b)
+{
+    return b.len > 256 ? 256 : (int)b.len;
+}
+
+static void log_ejected(const struct watched *c, uint32_t index, enum outlier_trigger t,
+                        const struct outlier_verdict *v)
+{
+    struct bytes host = c->roster.hosts[index].text;
+    char buffer[DURATION_TEXT_MAX];
+
+    log_event(c->watch->setup.log, LOG_WARNING, "endpoint.ejected",
+              "%.*s of cluster %.*s is out for %s after %s; %" PRIu32 " of %" PRIu32 " hosts out",
+              width(host), (const char *)host.data, width(c->config->name),
+              (const char *)c->config->name.data, duration_text(buffer, v->eject_for),
+              outlier_trigger_text(t), c->judge.ejected, c->judge.count);
+}
+
+static void log_returned(const struct watched *c, uint32_t index, span_ns out)
+{
+    struct bytes host = c->roster.hosts[index].text;
+    char buffer[DURATION_TEXT_MAX];
+
+    log_event(c->watch->setup.log, LOG_INFO, "endpoint.returned",
+              "%.*s of cluster %.*s is in again after %s; %" PRIu32 " of %" PRIu32 " hosts out",
+              width(host), (const char *)host.data, width(c->config->name),
+              (const char *)c->config->name.data, duration_text(buffer, out), c->judge.ejected,
+              c->judge.count);
+}
+
+static void log_refused(struct watched *c, uint32_t index, enum outlier_trigger t,
+                        enum outlier_guard guard, mono_ns now)
+{
+    struct watched_host *h = &c->roster.hosts[index];
+
+    if (now < h->next_line) {
+        h->held_back++;
+        return;
+    }
+    log_event(c->watch->setup.log, LOG_WARNING, "endpoint.ejection_refused",
+              "%.*s of cluster %.*s stays in after %s because of %s; %" PRIu32 " of %" PRIu32
+              " hosts out, cap %" PRIu32 "%%; %" PRIu32 " refusals before this one not logged",
+              width(h->text), (const char *)h->text.data, width(c->config->name),
+              (const char *)c->config->name.data, outlier_trigger_text(t),
+              outlier_guard_text(guard), c->judge.ejected, c->judge.count,
+              c->config->outlier.max_ejection_percent, h->held_back);
+    h->next_line = mono_after(now, REFUSED_EVERY);
+    h->held_back = 0;
+}
+
+/* --- events --- */
+
+static void tell(struct watched *c, uint32_t index, struct outlier_event *e)
+{
+    const struct outlier_watch_setup *setup = &c->watch->setup;
+
+    if (setup->events == NULL || !event_log_on(setup->events))
+        return;
+    e->at = clock_wall(setup->clock);
+    e->cluster = c->config->name;
+    e->host = c->roster.hosts[index].text;
+    e->judge = &c->judge;
+    e->judged = judged(c, index);
+    outlier_event_put(setup->events, e);
+}
+
+/* |before|: what the judge remembered of the host until then. */
+static void tell_trigger(struct watched *c, uint32_t index, enum outlier_trigger t,
+                         const struct outlier_host *before, mono_ns now)
+{
+    struct outlier_event e = {
+        .trigger = t,
+        .enforced = judged(c, index)->ejected,
+        .acted_before = before->ejections > 0,
+        .since_action = mono_since(before->returned_at, now),
+    };
+
+    tell(c, index, &e);
+}
+
+static void tell_returned(struct watched *c, uint32_t index, span_ns out)
+{
+    struct outlier_event e = {.trigger = OUTLIER_NONE, .acted_before = true, .since_action = out};
+
+    tell(c, index, &e);
+}
+
+/* --- the health, as the balancers see it --- */
+
+/* Only where Envoy is followed: changes close upon another wait for the window to end. */
+static bool is_late(const struct watched *c, uint32_t index, mono_ns now)
+{
+    bool same_host = c->changed_slot == c->roster.hosts[index].slot;
+
+    if (c->changed_at == 0 || mono_since(c->changed_at, now) > MERGE_WINDOW)
+        return false;
+    return as_envoy(c->config->differences,
+                    same_host ? DIFFERENCE_REEJECTION_SLOWER : DIFFERENCE_EJECTED_STILL_PICKED);
+}
+
+static void set_health(struct watched *c, uint32_t index, mono_ns now)
+{
+    struct watched_host *h = &c->roster.hosts[index];
+
+    h->late = false;
+    c->changed_at = now;
+    c->changed_slot = h->slot;
+    host_set_health(&c->state->hosts, h->slot,
+                    judged(c, index)->ejected ? HOST_EJECTED : HOST_HEALTHY);
+    panic_note(c->config, c->watch->setup.log, now);
+}
+
+void deeds_release(struct watched *c, mono_ns now)
+{
+    wheel_cancel(c->watch->setup.wheel, &c->release);
+    for (uint32_t i = 0; i < c->roster.count; i++) {
+        if (c->roster.hosts[i].late)
+            set_health(c, i, now);
+    }
+}
+
+static void publish(struct watched *c, uint32_t index, mono_ns now)
+{
+    if (!is_late(c, index, now)) {
+        deeds_release(c, now);
+        set_health(c, index, now);
+        return;
+    }
+    c->roster.hosts[index].late = true;
+    if (!timer_armed(&c->release))
+        wheel_arm(c->watch->setup.wheel, &c->release, mono_after(now, MERGE_WINDOW));
+}
+
+/* --- the deeds --- */
+
+/* What is shown of a host is written before its health, so that who sees it out sees why. */
+static void eject(struct watched *c, uint32_t index, enum outlier_trigger t,
+                  const struct outlier_verdict *v, mono_ns now)
+{
+    struct host *h = host_of(c, index);
+
+    atomic_store_explicit(&h->ejections, judged(c, index)->ejections, memory_order_relaxed);
+    atomic_store_explicit(&h->last_trigger, (uint32_t)t, memory_order_relaxed);
+    atomic_store_explicit(&h->ejected_at, now, memory_order_relaxed);
+    atomic_store_explicit(&h->eject_until, mono_after(now, v->eject_for), memory_order_relaxed);
+    publish(c, index, now);
+    deeds_show_active(c);
+    count(c, OUTLIER_STAT_ejections_enforced_total);
+    count(c, metrics_of[t].enforced);
+    log_ejected(c, index, t, v);
+}
+
+static void let_back(struct watched *c, uint32_t index, mono_ns now)
+{
+    span_ns out = mono_since(judged(c, index)->ejected_at, now);
+
+    publish(c, index, now);
+    deeds_show_active(c);
+    log_returned(c, index, out);
+    tell_returned(c, index, out);
+}
+
+void deeds_consider(struct watched *c, uint32_t index, enum outlier_trigger t, mono_ns now)
+{
+    struct outlier_host before = *judged(c, index);
+    struct outlier_verdict v = outlier_consider(&c->judge, index, t, now);
+
+    outlier_runs_restart(c->roster.members[index].runs, t);
+    if (v.guard == OUTLIER_GUARD_ALREADY_OUT && !outlier_is_rate(t))
+        return;
+    count_detected(c, t);
+    switch (v.guard) {
+    case OUTLIER_GUARD_NONE:
+        count_admitted(c, t);
+        eject(c, index, t, &v, now);
+        tell_trigger(c, index, t, &before, now);
+        return;
+    case OUTLIER_GUARD_NOT_ENFORCED:
+        count_admitted(c, t);
+        tell_trigger(c, index, t, &before, now);
+        return;
+    case OUTLIER_GUARD_CAP:
+    case OUTLIER_GUARD_FEW_HEALTHY:
+    case OUTLIER_GUARD_LAST_HOST:
+        count(c, OUTLIER_STAT_ejections_overflow);
+        log_refused(c, index, t, v.guard, now);
+        return;
+    case OUTLIER_GUARD_ALREADY_OUT:
+    case OUTLIER_GUARD_COUNT:
+        return;
+    }
+}
+
+/* --- the sweep --- */
+
+static void consider_all(struct watched *c, enum outlier_trigger t, mono_ns now)
+{
+    for (uint32_t i = 0; i < c->roster.count; i++) {
+        if ((c->roster.scratch[i] & outlier_bit(t)) != 0)
+            deeds_consider(c, i, t, now);
+    }
+}
+
+static void show_rates(struct watched *c, enum outlier_origin origin)
+{
+    struct outlier_shown *shown = &c->state->rates[origin];
+
+    atomic_store_explicit(&shown->average, c->judge.rates[origin].average, memory_order_relaxed);
+    atomic_store_explicit(&shown->threshold, c->judge.rates[origin].threshold,
+                          memory_order_relaxed);
+    for (uint32_t i = 0; i < c->roster.count; i++)
+        atomic_store_explicit(&host_of(c, i)->success_rate[origin], judged(c, i)->rates[origin],
+                              memory_order_relaxed);
+}
+
+void deeds_sweep(struct watched *c, mono_ns now)
+{
+    uint32_t n = outlier_sweep(&c->judge, c->roster.scratch, now);
+
+    for (uint32_t i = 0; i < n; i++)
+        let_back(c, c->roster.scratch[i], now);
+    outlier_weigh(&c->judge, OUTLIER_EXTERNAL, c->roster.scratch);
+    consider_all(c, OUTLIER_SUCCESS_RATE, now);
+    consider_all(c, OUTLIER_FAILURE_PERCENTAGE, now);
+    outlier_weigh(&c->judge, OUTLIER_LOCAL, c->roster.scratch);
+    consider_all(c, OUTLIER_SUCCESS_RATE_LOCAL_ORIGIN, now);
+    consider_all(c, OUTLIER_FAILURE_PERCENTAGE_LOCAL_ORIGIN, now);
+    outlier_decay(&c->judge, now);
+    for (unsigned i = 0; i < OUTLIER_ORIGIN_COUNT; i++)
+        show_rates(c, (enum outlier_origin)i);
+}

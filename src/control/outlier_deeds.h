@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For outlier_watch.c only: one cluster under watch, and what is done about its hosts. */
+#ifndef CONTROL_OUTLIER_DEEDS_H
+#define CONTROL_OUTLIER_DEEDS_H
+
+#include "base/rng.h"
+#include "control/outlier_watch.h"
+#include "policy/outlier_judge.h"
+
+/* One host under watch. */
+struct watched_host {
+    uint32_t slot; /* in the cluster's host set */
+    struct bytes text;
+    mono_ns next_line;  /* no line before about its staying in though a run was seen */
+    uint32_t held_back; /* such lines since the last */
+    bool late;          /* its health is not published yet: release_due */
+};
+
+/* The hosts of one snapshot's cluster, in the order of their slots. */
+struct roster {
+    uint32_t count;
+    struct watched_host *hosts;
+    struct outlier_member *members;
+    uint32_t *scratch;
+};
+
+struct watched {
+    struct timer sweep;
+    struct timer release; /* of healths that are late */
+    struct outlier_watch *watch;
+    const struct cluster *config; /* of the snapshot in force */
+    struct cluster_state *state;  /* a reference */
+    struct outlier judge;
+    struct roster roster;
+    mono_ns changed_at;    /* a health was last published */
+    uint32_t changed_slot; /* whose */
+};
+
+struct outlier_watch {
+    struct outlier_watch_setup setup;
+    struct rng rng;
+    struct watched **all;      /* in the order of the snapshot */
+    struct watched **by_state; /* the same, by address, to be found */
+    uint32_t count;
+};
+
+/* A trigger against member |index|: weighed, done, counted, told. */
+void deeds_consider(struct watched *c, uint32_t index, enum outlier_trigger t, mono_ns now);
+
+/* The sweep. */
+void deeds_sweep(struct watched *c, mono_ns now);
+
+/* What was held back of the hosts' health is published. */
+void deeds_release(struct watched *c, mono_ns now);
+
+/* How many are out, for the gauge. */
+void deeds_show_active(struct watched *c);
+
+#endif
