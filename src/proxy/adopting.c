@@ -125,6 +125,8 @@ static void change_clusters(struct worker *w, struct cluster_pools **clusters,
     memory_give(w->clusters);
     w->clusters = clusters;
     w->cluster_count = s->cluster_count;
+    for (uint32_t i = 0; i < s->cluster_count; i++)
+        pools_slot_news(clusters[i]); /* there may be more slots now */
 }
 
 /* --- going over --- */

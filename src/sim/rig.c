@@ -51,20 +51,25 @@ static struct bytes address_text(struct arena *arena, const struct address *a)
     return arena_copy(arena, text_bytes(&t));
 }
 
-static const struct endpoint *make_endpoints(struct rig *r, struct arena *arena)
+static const struct endpoint *make_endpoints(struct rig *r, struct arena *arena, uint64_t hosts,
+                                             uint32_t *count)
 {
     struct endpoint *all = arena_take(arena, r->settings.hosts * sizeof(*all));
+    uint32_t i = 0;
 
-    for (uint32_t i = 0; all != NULL && i < r->settings.hosts; i++) {
-        all[i].address = r->servers[i].address;
+    for (uint32_t server = 0; all != NULL && server < r->settings.hosts; server++) {
+        if ((hosts >> server & 1) == 0)
+            continue;
+        all[i].address = r->servers[server].address;
         all[i].text = address_text(arena, &all[i].address);
         all[i].hostname = all[i].text;
-        all[i].weight = 1;
+        all[i++].weight = 1;
     }
+    *count = i;
     return all;
 }
 
-static bool fill_snapshot(struct rig *r, struct snapshot *s)
+static bool fill_snapshot(struct rig *r, struct snapshot *s, uint64_t hosts)
 {
     struct cluster *c = arena_take(&s->arena, sizeof(*c));
     struct route *route = arena_take(&s->arena, sizeof(*route));
@@ -76,8 +81,7 @@ static bool fill_snapshot(struct rig *r, struct snapshot *s)
     cluster_follow(c, c->differences);
     c->name = BYTES("backend");
     c->stat_name = c->name;
-    c->endpoint_count = r->settings.hosts;
-    c->endpoints = make_endpoints(r, &s->arena);
+    c->endpoints = make_endpoints(r, &s->arena, hosts, &c->endpoint_count);
     *route = r->settings.route;
     route->path = BYTES("/");
     *l = r->settings.listener;
@@ -94,7 +98,21 @@ static bool fill_snapshot(struct rig *r, struct snapshot *s)
     s->access_log.to = BYTES("off");
     s->outlier_event_log = r->settings.event_log;
     s->drain_timeout = r->settings.drain_timeout;
-    return c->endpoints != NULL && snapshot_attach_state(s, r->settings.workers);
+    return c->endpoints != NULL;
+}
+
+bool rig_reload(struct rig *r, uint64_t hosts)
+{
+    struct snapshot *s = snapshot_create();
+
+    if (s == NULL || !fill_snapshot(r, s, hosts) || !control_publish(r->control, s)) {
+        snapshot_drop(s);
+        return false;
+    }
+    snapshot_drop(r->snapshot);
+    r->snapshot = s;
+    world_loop_wake(&r->control_loop);
+    return true;
 }
 
 /* --- the loops --- */
@@ -242,7 +260,8 @@ static bool start_proxy(struct rig *r)
     r->state = process_state_create(r->settings.workers, r->settings.descriptors,
                                     r->settings.memory_limit, r->world.now);
     r->snapshot = snapshot_create();
-    if (r->state == NULL || r->snapshot == NULL || !fill_snapshot(r, r->snapshot))
+    if (r->state == NULL || r->snapshot == NULL || !fill_snapshot(r, r->snapshot, RIG_ALL_HOSTS) ||
+        !snapshot_attach_state(r->snapshot, r->settings.workers))
         return false;
     for (uint32_t i = 0; i < r->settings.workers; i++)
         if (!start_worker(r, i))

@@ -79,6 +79,13 @@ void rig_settings_init(struct rig_settings *s, uint64_t seed);
  * stack. */
 bool rig_start(struct rig *r, const struct rig_settings *s);
 
+/*
+ * The proxy gets the settings as they are now and the servers that |hosts| names, a bit each, while
+ * it runs. False: no memory, and nothing has changed.
+ */
+#define RIG_ALL_HOSTS UINT64_MAX
+bool rig_reload(struct rig *r, uint64_t hosts);
+
 /* The proxy drains; true once all its loops are done. */
 bool rig_drain(struct rig *r, span_ns within);
 
