@@ -372,8 +372,8 @@ struct heard {
     char last[2048];
 };
 
-static void hear(struct log *l, enum log_level level, const char *event, const char *format,
-                 va_list args)
+__attribute__((format(printf, 4, 0))) static void
+hear(struct log *l, enum log_level level, const char *event, const char *format, va_list args)
 {
     struct heard *h = (struct heard *)l;
     (void)level;
