@@ -314,9 +314,8 @@ static const struct field file_rows[] = {
     {.name = "outlierEventLog",
      .kind = FIELD_TEXT,
      .at = AT(outlier_event_log),
-     .preset_text = "none",
-     .help = "a path: a line of JSON for each ejection and return, in Envoy's form; opened anew at "
-             "USR1"},
+     .help = "a path, where there is to be one: a line of JSON for each ejection and return, in "
+             "Envoy's form; opened anew at USR1"},
     {.name = "memoryLimit",
      .kind = FIELD_SIZE,
      .at = AT(memory_limit),

@@ -78,6 +78,10 @@ LINT_TRAP(lint_one_error_ejects);
 LINT_TRAP(lint_zero_cap);
 LINT_TRAP(lint_zero_local_origin);
 
+/* lint_rates.c */
+LINT_TRAP(lint_rates_too_few_hosts);
+LINT_TRAP(lint_success_rate_blind);
+
 /* lint_panic.c */
 LINT_TRAP(lint_cap_empties_cluster);
 LINT_TRAP(lint_min_health_zero);

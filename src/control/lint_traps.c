@@ -19,6 +19,8 @@ const struct lint_trap lint_traps[] = {
     {"cap-rounds-to-nobody", LINT_CLUSTER, LINT_WARNING, lint_cap_rounds_to_nobody},
     {"cap-half-of-few", LINT_CLUSTER, LINT_DANGER, lint_cap_half_of_few},
     {"cap-without-limit", LINT_CLUSTER, LINT_DANGER, lint_cap_without_limit},
+    {"rates-too-few-hosts", LINT_CLUSTER, LINT_WARNING, lint_rates_too_few_hosts},
+    {"success-rate-blind", LINT_CLUSTER, LINT_WARNING, lint_success_rate_blind},
     {"min-health-zero", LINT_CLUSTER, LINT_ADVICE, lint_min_health_zero},
     {"min-health-cannot-act", LINT_CLUSTER, LINT_WARNING, lint_min_health_cannot_act},
     {"min-health-late", LINT_CLUSTER, LINT_ADVICE, lint_min_health_late},

@@ -58,8 +58,67 @@ static void caps(void **state)
         {"", {.hosts = 10, .outlier = "maxEjectionPercent: 25"}},
         {"",
          {.hosts = 10, .pool = "http: {http2MaxRequests: 9}", .outlier = "maxEjectionPercent: 26"}},
+        {"cap-rounds-to-nobody", {.hosts = 9, .outlier = "", .resilience = "semantics: envoy"}},
+        {"", {.hosts = 10, .outlier = "", .resilience = "semantics: envoy"}},
+        /* All of them, and nobody serves: only where Envoy is followed, and panic is off. */
+        {"cap-empties-cluster",
+         {.hosts = 4,
+          .pool = "http: {http2MaxRequests: 9}",
+          .outlier = "maxEjectionPercent: 100",
+          .resilience = "semantics: envoy"}},
+        {"",
+         {.hosts = 4,
+          .pool = "http: {http2MaxRequests: 9}",
+          .outlier = "maxEjectionPercent: 99",
+          .resilience = "semantics: envoy"}},
+        {"",
+         {.hosts = 4,
+          .pool = "http: {http2MaxRequests: 9}",
+          .outlier = "maxEjectionPercent: 100, minHealthPercent: 50",
+          .resilience = "semantics: envoy"}},
+        {"cap-empties-cluster",
+         {.hosts = 4,
+          .pool = "http: {http2MaxRequests: 9}",
+          .outlier = "maxEjectionPercent: 100, minHealthPercent: 50",
+          .resilience = "semantics: envoy, panic: failFast"}},
+        {"few-peers cap-empties-cluster",
+         {.hosts = 2,
+          .pool = "http: {http2MaxRequests: 9}",
+          .outlier = "maxEjectionPercent: 100",
+          .resilience = "semantics: envoy"}},
+        {"",
+         {.hosts = 4, .pool = "http: {http2MaxRequests: 9}", .outlier = "maxEjectionPercent: 100"}},
         {"zero-cap", {.hosts = 10, .outlier = "maxEjectionPercent: 0"}},
         {"", {.hosts = 100, .outlier = "maxEjectionPercent: 1"}},
+    };
+    (void)state;
+    CHECK_ALL(rows);
+}
+
+static void rates(void **state)
+{
+    static const struct border rows[] = {
+        {"rates-too-few-hosts",
+         {.hosts = 4, .resilience = "outlier: {successRate: {enforcing: 100}}"}},
+        {"", {.hosts = 5, .resilience = "outlier: {successRate: {enforcing: 100}}"}},
+        {"",
+         {.hosts = 4,
+          .resilience =
+              "outlier: {successRate: {minimumHosts: 9, enforcing: 0, enforcingLocalOrigin: 0}}"}},
+        {"rates-too-few-hosts",
+         {.hosts = 4, .resilience = "outlier: {failurePercentage: {enforcing: 1}}"}},
+        {"", {.hosts = 5, .resilience = "outlier: {failurePercentage: {enforcing: 1}}"}},
+        /* One of four is sqrt(3) = 1.732 standard deviations from the mean, one of five 2. */
+        {"success-rate-blind",
+         {.hosts = 4, .resilience = "outlier: {successRate: {enforcing: 100, minimumHosts: 3}}"}},
+        {"",
+         {.hosts = 4,
+          .resilience =
+              "outlier: {successRate: {enforcing: 100, minimumHosts: 3, stdevFactor: 1731}}"}},
+        {"success-rate-blind",
+         {.hosts = 5, .resilience = "outlier: {successRate: {enforcing: 100, stdevFactor: 2000}}"}},
+        {"",
+         {.hosts = 5, .resilience = "outlier: {successRate: {enforcing: 100, stdevFactor: 1999}}"}},
     };
     (void)state;
     CHECK_ALL(rows);
@@ -408,6 +467,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_careful_configuration_has_no_trap),
         cmocka_unit_test(caps),
+        cmocka_unit_test(rates),
         cmocka_unit_test(panic),
         cmocka_unit_test(peers),
         cmocka_unit_test(lengths_of_ejections),
