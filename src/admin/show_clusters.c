@@ -400,7 +400,8 @@ static void step(struct clusters_page *p, struct admin_call *call)
         put_host(p, call, c);
     else if (p->in_cluster)
         end_cluster(p, call, c);
-    else if (filter_matches_bytes(&p->filter, c->name))
+    else if (filter_matches_bytes(&p->filter, c->name) ||
+             (c->alias.len > 0 && filter_matches_bytes(&p->filter, c->alias)))
         begin_cluster(p, call, c);
     else
         p->cluster++;

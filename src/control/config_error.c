@@ -69,13 +69,15 @@ size_t config_line_break(struct bytes b)
     return 0;
 }
 
-/* Line |*line| of |source|; where there are fewer, the last one that is not empty, and its number.
+/*
+ * Line |*line| of |source|; where there are fewer, the last one that is not empty, and its number.
+ * Looks from |mark| on.
  */
-static struct bytes find_line(struct bytes source, uint32_t *line)
+static struct bytes find_line(struct bytes source, struct config_mark mark, uint32_t *line)
 {
     struct bytes found = BYTES_NONE;
-    uint32_t number = 1, of_found = 1;
-    size_t start = 0, i = 0;
+    uint32_t number = mark.line, of_found = mark.line;
+    size_t start = mark.offset, i = mark.offset;
 
     while (i <= source.len) {
         size_t end = config_line_break(bytes_skip(source, i));
@@ -84,7 +86,7 @@ static struct bytes find_line(struct bytes source, uint32_t *line)
             i++;
             continue;
         }
-        if (i > start || number == 1) {
+        if (i > start || number == mark.line) {
             found = bytes_slice(source, start, i - start);
             of_found = number;
         }
@@ -97,6 +99,30 @@ static struct bytes find_line(struct bytes source, uint32_t *line)
         number++;
     }
     *line = of_found;
+    return found;
+}
+
+/* The same, from the line that was looked for last where it lies before: a large file with many
+ * messages is not read anew for each. */
+static struct bytes next_line(struct config_errors *e, uint32_t *line)
+{
+    struct bytes source = e->sources[e->source].text;
+    const struct config_mark begin = {.source = e->source, .line = 1};
+    struct config_mark mark = e->mark;
+    uint32_t wanted = *line;
+    struct bytes found;
+
+    if (mark.source != e->source || mark.line == 0 || mark.line > wanted ||
+        mark.offset > source.len)
+        mark = begin;
+    found = find_line(source, mark, line);
+    if (found.len == 0 && mark.line > 1) { /* the last one that is not empty may lie before */
+        *line = wanted;
+        found = find_line(source, begin, line);
+    }
+    if (found.len > 0)
+        e->mark = (struct config_mark){
+            .source = e->source, .line = *line, .offset = (size_t)(found.data - source.data)};
     return found;
 }
 
@@ -143,7 +169,7 @@ static void make_printable(uint8_t *data, size_t len)
 static void set_excerpt(struct config_errors *e, struct config_error *error)
 {
     uint32_t line = error->line;
-    struct bytes text = find_line(e->sources[e->source].text, &line);
+    struct bytes text = next_line(e, &line);
     uint32_t length = characters(text);
     uint32_t from;
 

@@ -35,6 +35,13 @@ struct config_error {
     uint32_t caret;       /* characters before the place in |excerpt| */
 };
 
+/* Where a line begins. */
+struct config_mark {
+    uint32_t source;
+    uint32_t line; /* 0: none */
+    size_t offset;
+};
+
 struct config_errors {
     struct arena arena;
     uint32_t source_count;
@@ -44,7 +51,8 @@ struct config_errors {
     struct config_error at[CONFIG_ERRORS_MAX];
     uint32_t warning_count;
     struct config_error warnings[CONFIG_WARNINGS_MAX];
-    struct text text; /* the message under way */
+    struct config_mark mark; /* the line shown last */
+    struct text text;        /* the message under way */
     uint32_t line, column;
     bool warns; /* it is a warning */
     char room[1024];

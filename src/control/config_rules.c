@@ -269,12 +269,16 @@ static void add_subsets(struct applying *a, struct config_expansion *e,
                         bool pattern)
 {
     for (const struct config_subset_item *s = rules->subsets.first; s != NULL; s = s->next) {
-        struct config_cluster cluster = *plain;
+        struct config_cluster cluster;
         struct config_policy policy;
+        struct field_items endpoints;
 
-        if (config_errors_full(a->l->errors) ||
-            !config_subset_endpoints(e, s->subset, pattern, &cluster))
+        if (config_errors_full(a->l->errors) || e->full)
+            return;
+        if (!config_subset_endpoints(e, s->subset, pattern, plain, &endpoints))
             continue;
+        cluster = *plain;
+        cluster.endpoints = endpoints;
         config_policy_of_rule(rules->top, plain->port, &policy);
         config_resolve_subset(&s->subset->policy, plain->port, &policy);
         join(a, &cluster, &policy, pattern);

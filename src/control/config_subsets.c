@@ -150,8 +150,24 @@ static uint32_t count_in(const struct config_cluster *cluster, const struct fiel
     return count;
 }
 
+static bool too_many(struct config_expansion *e, const struct config_subset *subset, uint32_t count)
+{
+    if (e->subsets < CONFIG_SUBSET_CLUSTERS_MAX &&
+        count <= CONFIG_SUBSET_ENDPOINTS_MAX - e->endpoints) {
+        e->subsets++;
+        e->endpoints += count;
+        return false;
+    }
+    e->full = true;
+    text_str(begin_at(e->l->errors, subset->head.node),
+             "too many subsets: at most 100,000 clusters and 1,000,000 endpoints come of them");
+    config_error_end(e->l->errors);
+    return true;
+}
+
 bool config_subset_endpoints(struct config_expansion *e, const struct config_subset *subset,
-                             bool pattern, struct config_cluster *cluster)
+                             bool pattern, const struct config_cluster *cluster,
+                             struct field_items *out)
 {
     const struct config_endpoint *each = cluster->endpoints.at;
     uint32_t count = count_in(cluster, &subset->labels);
@@ -163,13 +179,8 @@ bool config_subset_endpoints(struct config_expansion *e, const struct config_sub
             nobody_in(e->l->errors, subset, cluster);
         return false;
     }
-    if (count > CONFIG_ENDPOINTS_MAX - e->endpoints) {
-        text_str(begin_at(e->l->errors, subset->head.node),
-                 "the subsets have more than 1,000,000 endpoints together");
-        config_error_end(e->l->errors);
+    if (too_many(e, subset, count))
         return false;
-    }
-    e->endpoints += count;
     chosen = arena_take(&e->l->arena, count * sizeof(*chosen));
     if (chosen == NULL) {
         e->no_memory = true;
@@ -178,8 +189,7 @@ bool config_subset_endpoints(struct config_expansion *e, const struct config_sub
     for (uint32_t i = 0; i < cluster->endpoints.count; i++)
         if (is_in(&each[i], &subset->labels))
             chosen[k++] = each[i];
-    cluster->endpoints.at = chosen;
-    cluster->endpoints.count = count;
+    *out = (struct field_items){.node = cluster->endpoints.node, .count = count, .at = chosen};
     return true;
 }
 

@@ -20,8 +20,9 @@ struct config_subset_list {
 bool config_subsets_add(struct config_subset_list *list, struct config_loaded *l,
                         const struct config_rule *rule);
 
-/* Endpoints of all clusters together, those that are in several of them each time. */
-#define CONFIG_ENDPOINTS_MAX 1000000u
+/* What subsets may come to: a rule for every host multiplies. */
+#define CONFIG_SUBSET_CLUSTERS_MAX  100000u
+#define CONFIG_SUBSET_ENDPOINTS_MAX 1000000u
 
 struct config_expanded;
 
@@ -31,16 +32,19 @@ struct config_expansion {
     struct config_expanded *first;
     struct config_expanded *last;
     uint32_t count;
-    uint32_t endpoints;
+    uint32_t subsets;
+    uint32_t endpoints; /* of subsets */
+    bool full;          /* there are too many, which was said */
     bool no_memory;
 };
 
 /*
- * Leaves |cluster| the endpoints that have all labels of |subset|. False: there are none (which is
+ * The endpoints of |cluster| that have all labels of |subset|. False: there are none (which is
  * said, but not of a rule for a |pattern| of hosts), or too many.
  */
 bool config_subset_endpoints(struct config_expansion *e, const struct config_subset *subset,
-                             bool pattern, struct config_cluster *cluster);
+                             bool pattern, const struct config_cluster *cluster,
+                             struct field_items *out);
 
 /* Appends a copy, with its name. */
 void config_expansion_add(struct config_expansion *e, const struct config_cluster *cluster);

@@ -305,7 +305,8 @@ bool config_tree_parse(struct arena *arena, struct config_errors *errors,
     if (!yaml_parser_initialize(&b.parser))
         return out_of_memory(&b);
     yaml_parser_set_encoding(&b.parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&b.parser, source.data, source.len);
+    yaml_parser_set_input_string(&b.parser, source.len > 0 ? source.data : (const uint8_t *)"",
+                                 source.len);
     good = run(&b);
     yaml_parser_delete(&b.parser);
     if (good)
