@@ -211,6 +211,8 @@ static void build_pool(struct config_build *b, const struct config_cluster *from
     const struct config_pool *pool = &from->policy.pool;
 
     c->limits = default_limits;
+    c->limits.host = from->resilience.per_host.is;
+    c->limits.queue_timeout = from->resilience.queue_timeout;
     c->connect_timeout = from->connect_timeout;
     c->idle_timeout = from->idle_timeout;
     if (pool->head.node == NULL)
@@ -218,16 +220,15 @@ static void build_pool(struct config_build *b, const struct config_cluster *from
     check_both(b, from, "connectTimeout", pool->tcp.head.node, "connectTimeout");
     check_both(b, from, "idleTimeout", pool->http.head.node, "idleTimeout");
     check_both(b, from, "idleTimeout", pool->tcp.head.node, "idleTimeout");
-    c->limits = (struct circuit_limits){
-        .max_connections = pool->tcp.max_connections,
-        .max_pending = pool->http.max_pending,
-        .max_requests = pool->http.max_requests,
-        .max_retries = pool->http.max_retries,
-        .max_requests_per_connection = pool->http.max_requests_per_connection,
-    };
+    c->limits.max_connections = pool->tcp.max_connections;
+    c->limits.max_pending = pool->http.max_pending;
+    c->limits.max_requests = pool->http.max_requests;
+    c->limits.max_retries = pool->http.max_retries;
+    c->limits.max_requests_per_connection = pool->http.max_requests_per_connection;
     c->connect_timeout =
         own_or(from, "connectTimeout", from->connect_timeout, pool->tcp.connect_timeout);
     c->idle_timeout = own_or(from, "idleTimeout", from->idle_timeout, pool_idle(pool));
+    c->max_connection_duration = pool->tcp.max_connection_duration;
     c->keepalive = pool->tcp.keepalive.head.node != NULL;
     c->keepalive_idle_s = pool->tcp.keepalive.time_s;
     c->keepalive_interval_s = pool->tcp.keepalive.interval_s;

@@ -96,6 +96,7 @@ struct config_tcp_pool {
     struct field_head head;
     uint32_t max_connections;
     span_ns connect_timeout;
+    span_ns max_connection_duration;
     span_ns idle_timeout;
     struct config_keepalive keepalive;
 };
@@ -215,6 +216,11 @@ struct config_port_policy {
     struct config_tls tls;
 };
 
+struct config_per_host {
+    struct field_head head;
+    struct host_limits is;
+};
+
 struct config_resilience {
     struct field_head head;
     bool connect_failover;
@@ -223,6 +229,8 @@ struct config_resilience {
     uint32_t semantics; /* enum config_semantics */
     struct config_differences differences;
     struct config_outlier_more outlier;
+    span_ns queue_timeout;
+    struct config_per_host per_host;
 };
 
 struct config_rule;

@@ -109,6 +109,14 @@ static const struct field tcp_rows[] = {
      .of = &keepalive_fields,
      .preset_text = "off",
      .help = "TCP keep-alive probes"},
+    {.name = "maxConnectionDuration",
+     .kind = FIELD_SPAN,
+     .at = AT(max_connection_duration),
+     .min = NS_PER_MS,
+     .max = YEAR,
+     .preset = 0,
+     .preset_text = "none",
+     .help = "a connection that old gets no further request, and is closed once it has none"},
     {.name = "idleTimeout",
      .kind = FIELD_SPAN,
      .at = AT(idle_timeout),
@@ -118,7 +126,6 @@ static const struct field tcp_rows[] = {
      .word_value = MONO_NEVER,
      .zero_is_word = true,
      .help = "as `http.idleTimeout`, where that is absent; `0s`: never"},
-    {.name = "maxConnectionDuration", .kind = FIELD_LATER, .help = "a later issue"},
     {.name = NULL},
 };
 #undef AT
@@ -397,6 +404,47 @@ static const char *panic_choice(uint32_t i)
     return i < PANIC_POLICY_COUNT ? panic_policy_text((enum panic_policy)i) : NULL;
 }
 
+#define AT(member) offsetof(struct config_per_host, is.member)
+static const struct field per_host_rows[] = {
+    {.name = "maxConnections",
+     .kind = FIELD_COUNT,
+     .at = AT(max_connections),
+     .min = 1,
+     .max = INT32_OF,
+     .preset = LIMIT_NONE,
+     .preset_text = "none",
+     .help = "connections to one host; reached: another host is taken, or requests wait"},
+    {.name = "maxRequests",
+     .kind = FIELD_COUNT,
+     .at = AT(max_requests),
+     .min = 1,
+     .max = INT32_OF,
+     .preset = LIMIT_NONE,
+     .preset_text = "none",
+     .help = "requests under way on one host; reached on all: 503 UO "
+             "(`upstream_rq_active_overflow`)"},
+    {.name = "maxPending",
+     .kind = FIELD_COUNT,
+     .at = AT(max_pending),
+     .min = 1,
+     .max = INT32_OF,
+     .preset = LIMIT_NONE,
+     .preset_text = "none",
+     .help = "requests that wait for a connect to one host; reached on all: 503 UO "
+             "(`upstream_rq_pending_overflow`)"},
+    {.name = NULL},
+};
+#undef AT
+
+static const struct fields per_host_fields = {
+    .name = "perHost",
+    .path = "clusters[].resilience.perHost",
+    .size = sizeof(struct config_per_host),
+    .rows = per_host_rows,
+    .help = "Limits for each single host, beside those of the cluster, exact over all workers. A "
+            "host at its limit is passed over while another has room.",
+};
+
 #define AT(member) offsetof(struct config_resilience, member)
 static const struct field resilience_rows[] = {
     {.name = "connectFailover",
@@ -436,6 +484,21 @@ static const struct field resilience_rows[] = {
          "and Istio's) every host, the ejected ones too; `leastBad` the healthy ones and as many "
          "of the ejected as reach the percentage, those out for longest; `failFast` nobody: 503 "
          "UH at once"},
+    {.name = "queueTimeout",
+     .kind = FIELD_SPAN,
+     .at = AT(queue_timeout),
+     .min = NS_PER_MS,
+     .max = YEAR,
+     .preset = MONO_NEVER,
+     .word = "none",
+     .word_value = MONO_NEVER,
+     .help = "longest time a request waits where `maxConnections` is reached; over it: 503 UO; the "
+             "request's own deadline holds in any case"},
+    {.name = "perHost",
+     .kind = FIELD_OBJECT,
+     .at = AT(per_host),
+     .of = &per_host_fields,
+     .help = "limits for each single host"},
     {.name = "mode", .kind = FIELD_LATER, .help = "observe mode"},
     {.name = "profile", .kind = FIELD_LATER, .help = "the detection profiles"},
     {.name = "detect", .kind = FIELD_LATER, .help = "adaptive detection"},

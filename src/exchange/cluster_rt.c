@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exchange/cluster_rt.h"
 
+#include <assert.h>
+
 #include "base/memory.h"
 #include "base/rng.h"
 #include "policy/lb.h"
@@ -59,38 +61,66 @@ void cluster_rt_adopt(struct cluster_rt *rt, const struct cluster *config)
     lb_change(rt->lb, config->lb, &config->panic);
 }
 
-bool cluster_rt_open(struct cluster_rt *rt, uint32_t host)
+/* --- hosts with limits of their own --- */
+
+static_assert(CLUSTER_RT_NO_HOST == LB_NO_HOST, "the door says what the policy says");
+
+typedef bool (*has_room)(const struct host_limits *most, const struct host *h);
+
+/* Those that wait for a connection to it will be under way on it. */
+static bool room_for_request(const struct host_limits *most, const struct host *h)
 {
-    if (!limit_take(&rt->state->connections, rt->config->limits.max_connections)) {
-        cluster_rt_count(rt, CLUSTER_upstream_cx_overflow, 1);
-        return false;
+    uint32_t pending = limit_used(&h->pending);
+
+    return pending < most->max_pending &&
+           (most->max_requests == LIMIT_NONE ||
+            (uint64_t)limit_used(&h->requests) + pending < most->max_requests);
+}
+
+static bool room_for_connection(const struct host_limits *most, const struct host *h)
+{
+    return limit_used(&h->connections) < most->max_connections && room_for_request(most, h);
+}
+
+static bool was_tried(const struct lb_tried *tried, uint32_t host)
+{
+    for (uint32_t i = 0; tried != NULL && i < tried->count; i++)
+        if (tried->at[i] == host)
+            return true;
+    return false;
+}
+
+static_assert((LIMIT_NONE & LIMIT_NONE) == UINT32_MAX, "no limit is all ones");
+
+static bool hosts_limited(const struct host_limits *most)
+{
+    return (most->max_requests & most->max_pending & most->max_connections) != LIMIT_NONE;
+}
+
+/* |picked|, or the next healthy host behind it that has room. */
+static uint32_t with_room(struct cluster_rt *rt, uint32_t picked, const struct lb_tried *tried,
+                          has_room room)
+{
+    const struct host_limits *most = &rt->config->limits.host;
+    uint32_t count = rt->hosts.count;
+
+    if (picked == LB_NO_HOST || !hosts_limited(most))
+        return picked;
+    for (uint32_t n = 0; n < count; n++) {
+        uint32_t host = (picked + n) % count;
+
+        if (rt->hosts.at[host] != NULL && cluster_rt_serves(rt, host) && !was_tried(tried, host) &&
+            room(most, rt->hosts.at[host]))
+            return host;
     }
-    cluster_rt_count(rt, CLUSTER_upstream_cx_total, 1);
-    cluster_rt_count(rt, CLUSTER_upstream_cx_http1_total, 1);
-    cluster_rt_count(rt, CLUSTER_upstream_cx_active, 1);
-    endpoint_rt_count(rt, host, ENDPOINT_cx_total);
-    endpoint_rt_count(rt, host, ENDPOINT_cx_active);
-    return true;
+    return CLUSTER_RT_ALL_FULL;
 }
 
-bool cluster_rt_room(const struct cluster_rt *rt)
+bool cluster_rt_room(const struct cluster_rt *rt, uint32_t host)
 {
-    atomic_thread_fence(memory_order_seq_cst);
-    return limit_used(&rt->state->connections) < rt->config->limits.max_connections;
-}
+    uint32_t most = rt->config->limits.host.max_requests;
 
-bool cluster_rt_in_use(const struct cluster_rt *rt)
-{
-    return limit_used(&rt->state->connections) > 0;
-}
-
-void cluster_rt_closed(struct cluster_rt *rt, uint32_t host)
-{
-    limit_give(&rt->state->connections);
-    atomic_thread_fence(memory_order_seq_cst); /* before the look at who waits: cluster_rt_room */
-    cluster_rt_uncount(rt, CLUSTER_upstream_cx_active);
-    cluster_rt_count(rt, CLUSTER_upstream_cx_destroy, 1);
-    endpoint_rt_uncount(rt, host, ENDPOINT_cx_active);
+    return most == LIMIT_NONE || limit_used(&rt->hosts.at[host]->requests) < most;
 }
 
 static uint32_t count_panic(struct cluster_rt *rt, uint32_t picked)
@@ -102,12 +132,20 @@ static uint32_t count_panic(struct cluster_rt *rt, uint32_t picked)
 
 uint32_t cluster_rt_pick(struct cluster_rt *rt)
 {
-    return count_panic(rt, lb_pick(rt->lb, &rt->hosts, NULL, rt->rng));
+    return with_room(rt, count_panic(rt, lb_pick(rt->lb, &rt->hosts, NULL, rt->rng)), NULL,
+                     room_for_request);
+}
+
+uint32_t cluster_rt_pick_open(struct cluster_rt *rt)
+{
+    return with_room(rt, count_panic(rt, lb_pick(rt->lb, &rt->hosts, NULL, rt->rng)), NULL,
+                     room_for_connection);
 }
 
 uint32_t cluster_rt_pick_other(struct cluster_rt *rt, const struct lb_tried *tried)
 {
-    return count_panic(rt, lb_pick_other(rt->lb, &rt->hosts, tried, rt->rng));
+    return with_room(rt, count_panic(rt, lb_pick_other(rt->lb, &rt->hosts, tried, rt->rng)), tried,
+                     room_for_request);
 }
 
 bool cluster_rt_serves(struct cluster_rt *rt, uint32_t host)

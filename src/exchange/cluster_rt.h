@@ -41,24 +41,23 @@ bool cluster_rt_reserve(struct cluster_rt *rt, uint32_t hosts);
 /* The same cluster as a later snapshot has it; there is room for its hosts. */
 void cluster_rt_adopt(struct cluster_rt *rt, const struct cluster *config);
 
-/* Takes a slot for one more upstream connection; false (and counted) where maxConnections is
- * reached. */
-bool cluster_rt_open(struct cluster_rt *rt, uint32_t host);
+#define CLUSTER_RT_NO_HOST  UINT32_MAX       /* none serves */
+#define CLUSTER_RT_ALL_FULL (UINT32_MAX - 1) /* those that serve are at limits of their own */
 
-/* Is there a slot now, as far as one can know? Ordered behind whatever this worker did before. */
-bool cluster_rt_room(const struct cluster_rt *rt);
-
-/* Is there a connection to the cluster, on any worker? */
-bool cluster_rt_in_use(const struct cluster_rt *rt);
-
-/* The connection is gone: gives the slot back. */
-void cluster_rt_closed(struct cluster_rt *rt, uint32_t host);
-
-/* A host for a request; UINT32_MAX: there is none. Counts panic. */
+/*
+ * A host for a request: the balancer's choice, or another where that one is at a limit of its own.
+ * Counts panic.
+ */
 uint32_t cluster_rt_pick(struct cluster_rt *rt);
+
+/* The same, and with room for one more connection. */
+uint32_t cluster_rt_pick_open(struct cluster_rt *rt);
 
 /* One that is not in |tried|. */
 uint32_t cluster_rt_pick_other(struct cluster_rt *rt, const struct lb_tried *tried);
+
+/* May a free connection to |host| carry a request now, or is the host at its own limit? */
+bool cluster_rt_room(const struct cluster_rt *rt, uint32_t host);
 
 /* Is a connection to |host| worth keeping: is it healthy, or in use for want of healthy ones? */
 bool cluster_rt_serves(struct cluster_rt *rt, uint32_t host);

@@ -56,14 +56,37 @@ static void learn(struct exchange *x, enum outlier_report report, uint32_t statu
 
 /* --- limits --- */
 
+static void give_place(struct exchange *x)
+{
+    if (x->holds_pending)
+        limit_give(&x->cluster->state->pending);
+    x->holds_pending = false;
+}
+
+static void give_host_place(struct exchange *x)
+{
+    if (x->holds_host_pending)
+        limit_give(&present_host(x)->pending);
+    x->holds_host_pending = false;
+}
+
 static void give_pending(struct exchange *x)
 {
-    if (!x->holds_pending)
+    if (!x->waits)
         return;
-    x->holds_pending = false;
-    limit_give(&x->cluster->state->pending);
+    x->waits = false;
+    x->try_deadline = MONO_NEVER;
+    give_place(x);
+    give_host_place(x);
     cluster_rt_uncount(x->cluster, CLUSTER_upstream_rq_pending_active);
     endpoint_rt_uncount(x->cluster, present(x)->host, ENDPOINT_rq_pending_active);
+}
+
+static void give_host_request(struct exchange *x)
+{
+    if (x->holds_host_request)
+        limit_give(&present_host(x)->requests);
+    x->holds_host_request = false;
 }
 
 static void give_request(struct exchange *x)
@@ -133,6 +156,7 @@ static void attempt_end(struct exchange *x, enum attempt_outcome outcome, uint32
 
     assert(a->outcome == ATTEMPT_PENDING);
     give_pending(x);
+    give_host_request(x);
     give_request(x);
     a->outcome = outcome;
     a->flags |= flags;
@@ -204,9 +228,14 @@ static void on_begin(struct exchange *x, mono_ns now, struct actions *out)
     }
     x->holds_process = true;
     host = cluster_rt_pick(x->cluster);
-    if (host == LB_NO_HOST) {
+    if (host == CLUSTER_RT_NO_HOST) {
         cluster_rt_count(x->cluster, CLUSTER_upstream_cx_none_healthy, 1);
         fail(x, REASON_NO_HEALTHY, out);
+        return;
+    }
+    if (host == CLUSTER_RT_ALL_FULL) {
+        cluster_rt_count(x->cluster, CLUSTER_upstream_rq_active_overflow, 1);
+        fail(x, REASON_OVERFLOW, out);
         return;
     }
     attempt_start(x, host, ACTION_ATTEMPT, now, out);
@@ -230,24 +259,133 @@ static void on_request_complete(struct exchange *x, mono_ns now)
     start_try_clock(x, now);
 }
 
+/* --- waiting --- */
+
+static bool take_host_place(struct exchange *x)
+{
+    x->holds_host_pending =
+        limit_take(&present_host(x)->pending, x->cluster->config->limits.host.max_pending);
+    return x->holds_host_pending;
+}
+
+void exchange_move(struct exchange *x, uint32_t host)
+{
+    struct attempt *a = present(x);
+
+    assert(x->state == EXCHANGE_QUEUED || x->state == EXCHANGE_PICKED);
+    give_host_place(x);
+    atomic_fetch_sub_explicit(&present_host(x)->in_flight, 1, memory_order_relaxed);
+    if (x->waits)
+        endpoint_rt_uncount(x->cluster, a->host, ENDPOINT_rq_pending_active);
+    unhold_host(x, a->host);
+    hold_host(x, host);
+    a->host = host;
+    atomic_fetch_add_explicit(&present_host(x)->in_flight, 1, memory_order_relaxed);
+    if (x->waits)
+        endpoint_rt_count(x->cluster, host, ENDPOINT_rq_pending_active);
+}
+
+/* Where maxConnections says how many connects there can be, only who waits for a slot is pending.
+ */
+static bool connects_pend(const struct circuit_limits *most)
+{
+    return most->connects_pend || most->max_connections == LIMIT_NONE;
+}
+
+bool exchange_await_connect(struct exchange *x)
+{
+    assert(x->state == EXCHANGE_QUEUED);
+    if (!x->holds_host_pending && !take_host_place(x))
+        return false;
+    x->try_deadline = MONO_NEVER; /* the connect has a time limit of its own */
+    if (!connects_pend(&x->cluster->config->limits))
+        give_place(x);
+    return true;
+}
+
+void exchange_await_slot(struct exchange *x, mono_ns now)
+{
+    assert(x->state == EXCHANGE_QUEUED);
+    give_host_place(x);
+    x->try_deadline = mono_after(now, x->cluster->config->limits.queue_timeout);
+}
+
 /* --- getting a connection --- */
+
+/* A limit of ours refuses the attempt, and the request with it. */
+static void overflow(struct exchange *x, enum cluster_metric counter, mono_ns now,
+                     struct actions *out)
+{
+    cluster_rt_count(x->cluster, counter, 1);
+    count_error(x);
+    attempt_end(x, ATTEMPT_OVERFLOW, FLAG_UO, now);
+    fail(x, REASON_OVERFLOW, out);
+}
+
+/* At its host, or at another where many wait there already. */
+static bool find_host_place(struct exchange *x)
+{
+    for (uint32_t n = 0; n <= x->cluster->hosts.count; n++) {
+        uint32_t host;
+
+        if (take_host_place(x))
+            return true;
+        host = cluster_rt_pick(x->cluster);
+        if (host >= CLUSTER_RT_ALL_FULL)
+            return false;
+        exchange_move(x, host);
+    }
+    return false;
+}
 
 static void on_must_wait(struct exchange *x, mono_ns now, struct actions *out)
 {
+    const struct circuit_limits *most = &x->cluster->config->limits;
+
     assert(x->state == EXCHANGE_PICKED);
-    if (!limit_take(&x->cluster->state->pending, x->cluster->config->limits.max_pending)) {
-        cluster_rt_count(x->cluster, CLUSTER_upstream_rq_pending_overflow, 1);
-        count_error(x);
+    x->holds_pending = limit_take(&x->cluster->state->pending, most->max_pending);
+    if (!x->holds_pending || !find_host_place(x)) {
+        give_place(x);
         act_simple(out, ACTION_ABANDON);
-        attempt_end(x, ATTEMPT_OVERFLOW, FLAG_UO, now);
-        fail(x, REASON_OVERFLOW, out);
+        overflow(x, CLUSTER_upstream_rq_pending_overflow, now, out);
         return;
     }
-    x->holds_pending = true;
+    x->waits = true;
     x->state = EXCHANGE_QUEUED;
     cluster_rt_count(x->cluster, CLUSTER_upstream_rq_pending_total, 1);
     cluster_rt_count(x->cluster, CLUSTER_upstream_rq_pending_active, 1);
     endpoint_rt_count(x->cluster, present(x)->host, ENDPOINT_rq_pending_active);
+}
+
+static bool take_host_request(struct exchange *x)
+{
+    uint32_t most = x->cluster->config->limits.host.max_requests;
+
+    if (most == LIMIT_NONE)
+        return true;
+    x->holds_host_request = limit_take(&present_host(x)->requests, most);
+    return x->holds_host_request;
+}
+
+static bool take_request(struct exchange *x)
+{
+    x->holds_request =
+        limit_take(&x->cluster->state->requests, x->cluster->config->limits.max_requests);
+    return x->holds_request;
+}
+
+/* While it waited for its connection, others filled the host: to one with room, if there is one. */
+static void leave_full_host(struct exchange *x, mono_ns now, struct actions *out)
+{
+    uint32_t host = cluster_rt_pick(x->cluster);
+
+    act_simple(out, ACTION_RELEASE);
+    if (host >= CLUSTER_RT_ALL_FULL) {
+        overflow(x, CLUSTER_upstream_rq_active_overflow, now, out);
+        return;
+    }
+    attempt_end(x, ATTEMPT_OVERFLOW, FLAG_NONE, now);
+    attempt_start(x, host, ACTION_ATTEMPT, now, out);
 }
 
 static void on_connected(struct exchange *x, const struct exchange_event *e, mono_ns now,
@@ -256,15 +394,15 @@ static void on_connected(struct exchange *x, const struct exchange_event *e, mon
     assert(x->state == EXCHANGE_PICKED || x->state == EXCHANGE_QUEUED);
     give_pending(x);
     learn(x, e->reused ? OUTLIER_REUSED : OUTLIER_CONNECTED, 0, now, out);
-    if (!limit_take(&x->cluster->state->requests, x->cluster->config->limits.max_requests)) {
-        cluster_rt_count(x->cluster, CLUSTER_upstream_rq_active_overflow, 1);
-        count_error(x);
-        act_simple(out, ACTION_RELEASE);
-        attempt_end(x, ATTEMPT_OVERFLOW, FLAG_UO, now);
-        fail(x, REASON_OVERFLOW, out);
+    if (!take_host_request(x)) {
+        leave_full_host(x, now, out);
         return;
     }
-    x->holds_request = true;
+    if (!take_request(x)) {
+        act_simple(out, ACTION_RELEASE);
+        overflow(x, CLUSTER_upstream_rq_active_overflow, now, out);
+        return;
+    }
     x->reused = e->reused;
     x->state = EXCHANGE_SENT;
     present(x)->connected_at = now;
@@ -296,13 +434,15 @@ static enum reason connect_reason(enum attempt_fault fault)
 static uint32_t other_host(struct exchange *x, enum attempt_fault fault)
 {
     struct lb_tried tried = {.count = 0};
+    uint32_t other;
 
     if (fault == FAULT_LOCAL || !x->cluster->config->connect_failover ||
         x->failovers >= FAILOVERS_MAX)
         return LB_NO_HOST;
     for (uint32_t i = 0; i < x->attempt_count && i < LB_TRIED_MAX; i++)
         tried.at[tried.count++] = x->attempts[i].host;
-    return cluster_rt_pick_other(x->cluster, &tried);
+    other = cluster_rt_pick_other(x->cluster, &tried);
+    return other == CLUSTER_RT_ALL_FULL ? LB_NO_HOST : other;
 }
 
 static void on_connect_failed(struct exchange *x, const struct exchange_event *e, mono_ns now,
@@ -460,7 +600,7 @@ static mono_ns idle_deadline(const struct exchange *x)
 static enum reason why_time(const struct exchange *x, mono_ns now)
 {
     if (now >= x->try_deadline)
-        return REASON_PER_TRY_TIMEOUT;
+        return x->state == EXCHANGE_QUEUED ? REASON_QUEUE_TIMEOUT : REASON_PER_TRY_TIMEOUT;
     if (now >= x->deadline)
         return REASON_TIMEOUT;
     if (now >= x->body_deadline)
@@ -472,6 +612,8 @@ static enum reason why_time(const struct exchange *x, mono_ns now)
 
 static void count_timeout(struct exchange *x, enum reason reason)
 {
+    if (reason == REASON_QUEUE_TIMEOUT)
+        cluster_rt_count(x->cluster, CLUSTER_queue_timeout, 1);
     if (!attempt_open(x))
         return;
     if (reason == REASON_TIMEOUT)
@@ -545,7 +687,10 @@ void exchange_init(struct exchange *x, const struct exchange_setup *setup, mono_
     x->reused = false;
     x->holds_process = false;
     x->holds_pending = false;
+    x->holds_host_pending = false;
     x->holds_request = false;
+    x->holds_host_request = false;
+    x->waits = false;
     x->tunnel = false;
 }
 
@@ -604,20 +749,6 @@ mono_ns exchange_wakeup(const struct exchange *x)
         return MONO_NEVER;
     return mono_min(mono_min(x->deadline, x->try_deadline),
                     mono_min(x->body_deadline, idle_deadline(x)));
-}
-
-void exchange_move(struct exchange *x, uint32_t host)
-{
-    struct attempt *a = present(x);
-
-    assert(x->state == EXCHANGE_QUEUED);
-    atomic_fetch_sub_explicit(&present_host(x)->in_flight, 1, memory_order_relaxed);
-    endpoint_rt_uncount(x->cluster, a->host, ENDPOINT_rq_pending_active);
-    unhold_host(x, a->host);
-    hold_host(x, host);
-    a->host = host;
-    atomic_fetch_add_explicit(&present_host(x)->in_flight, 1, memory_order_relaxed);
-    endpoint_rt_count(x->cluster, host, ENDPOINT_rq_pending_active);
 }
 
 const char *attempt_outcome_text(enum attempt_outcome outcome)

@@ -133,7 +133,7 @@ struct exchange {
     mono_ns complete_at;   /* of the request; MONO_NEVER: not yet */
     mono_ns head_at;       /* of the answer; MONO_NEVER: not yet */
     mono_ns deadline;      /* route timeout */
-    mono_ns try_deadline;  /* per-try timeout */
+    mono_ns try_deadline;  /* per-try timeout; while queued: of the wait */
     mono_ns body_deadline; /* for the request's last byte */
     mono_ns active_at;     /* something last moved; kept by exchange_touch */
     span_ns idle_timeout;  /* where no route says another */
@@ -148,7 +148,10 @@ struct exchange {
     bool reused;        /* the present attempt's connection */
     bool holds_process; /* limits taken, to be given back */
     bool holds_pending;
+    bool holds_host_pending;
     bool holds_request;
+    bool holds_host_request;
+    bool waits; /* counted as waiting */
     bool tunnel;
 };
 
@@ -187,11 +190,19 @@ static inline uint32_t exchange_host(const struct exchange *x)
     return x->attempts[(x->attempt_count - 1) % RECORD_ATTEMPTS_MAX].host;
 }
 
-/* A request that waited for a connection slot is given one to another host than first picked. */
+/* A request without a connection gets another host than first picked. */
 void exchange_move(struct exchange *x, uint32_t host);
 
 /* After the last look at its attempts, once it is done: their hosts may be forgotten. */
 void exchange_release(struct exchange *x);
+/* It waits for a connection slot, and so for no host in particular. */
+void exchange_await_slot(struct exchange *x, mono_ns now);
+
+/*
+ * It waits for a connection to its host that is, or is about to be, under way. False: as many wait
+ * there as may.
+ */
+bool exchange_await_connect(struct exchange *x);
 
 const char *attempt_outcome_text(enum attempt_outcome outcome);
 

@@ -22,6 +22,7 @@
     X(NO_CLUSTER, 503, NC, "cluster_not_found", "")                                                \
     X(NO_HEALTHY, 503, UH, "no_healthy_upstream", "no healthy upstream")                           \
     X(OVERFLOW, 503, UO, RESET_WHY("overflow"), RESET_TEXT "overflow")                             \
+    X(QUEUE_TIMEOUT, 503, UO, "queue_timeout", RESET_TEXT "overflow")                              \
     X(PROCESS_FULL, 503, UO, "overload", RESET_TEXT "overflow")                                    \
     X(CONNECT_FAILED, 503, UF, RESET_WHY("remote_connection_failure"),                             \
       RESET_TEXT "remote connection failure")                                                      \

@@ -22,12 +22,14 @@ static struct cluster_block *lay_out(struct block *b, uint32_t workers)
     struct cluster_block *c = block_take(b, 1, sizeof(*c));
     struct cluster_cells **cells = block_take(b, workers, sizeof(*cells));
     void **local = block_take(b, workers, sizeof(*local));
+    struct slot_line *lines = block_take(b, workers, sizeof(*lines));
 
     if (b->base != NULL) {
         c->raw = b->raw;
         c->state.workers = workers;
         c->state.cells = cells;
         c->state.local = local;
+        slot_order_init(&c->state.queue, lines, workers);
     }
     for (uint32_t w = 0; w < workers; w++) {
         struct cluster_cells *own = block_take(b, 1, sizeof(*own));

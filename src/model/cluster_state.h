@@ -16,6 +16,7 @@
 #include "model/host_state.h"
 #include "policy/host.h"
 #include "policy/limit.h"
+#include "policy/slot_order.h"
 #include "stats/metrics.h"
 
 #define HOST_NO_SLOT UINT32_MAX
@@ -39,7 +40,8 @@ struct cluster_state {
     struct limit connections;
     struct limit pending;
     struct limit requests;
-    _Atomic uint32_t waiting;     /* requests, on any worker, that wait for a connection slot */
+    _Atomic bool dry;             /* the last connect failed for want of ports, memory or such */
+    struct slot_order queue;      /* who waits where maxConnections is reached */
     struct cluster_cells **cells; /* [worker] */
     void **local;                 /* [worker]: what that worker has of the cluster; its alone */
     _Atomic uint64_t panic_since; /* mono_ns; MONO_NEVER: no panic; by the control thread */

@@ -16,6 +16,8 @@ const struct circuit_limits default_limits = {
     .max_requests = LIMIT_NONE,
     .max_retries = 3,
     .max_requests_per_connection = 0,
+    .host = {.max_connections = LIMIT_NONE, .max_pending = LIMIT_NONE, .max_requests = LIMIT_NONE},
+    .queue_timeout = MONO_NEVER,
 };
 
 const struct outlier_config default_outlier = {

@@ -34,12 +34,22 @@ struct endpoint {
     uint32_t slot; /* of its host in the cluster's |hosts|; once the state is attached */
 };
 
-struct circuit_limits {
+/* Of each host. */
+struct host_limits {
     uint32_t max_connections; /* LIMIT_NONE: no limit, here and below */
+    uint32_t max_pending;     /* requests that wait for a connection to it */
+    uint32_t max_requests;    /* requests on its connections */
+};
+
+struct circuit_limits {
+    uint32_t max_connections;
     uint32_t max_pending;
     uint32_t max_requests;
     uint32_t max_retries;
     uint32_t max_requests_per_connection; /* 0: no limit */
+    bool connects_pend; /* who waits for a connect of its own takes a place among the pending */
+    struct host_limits host;
+    span_ns queue_timeout; /* longest wait where maxConnections is reached; MONO_NEVER: none */
 };
 
 struct cluster {
@@ -55,8 +65,9 @@ struct cluster {
     struct circuit_limits limits;
     struct outlier_config outlier;
     span_ns connect_timeout;
-    span_ns idle_timeout; /* of upstream connections */
-    bool keepalive;       /* TCP */
+    span_ns idle_timeout;            /* of upstream connections */
+    span_ns max_connection_duration; /* of upstream connections; 0: no limit */
+    bool keepalive;                  /* TCP */
     uint32_t keepalive_idle_s;
     uint32_t keepalive_interval_s;
     uint32_t keepalive_probes;

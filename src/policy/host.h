@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "policy/limit.h"
 #include "policy/outlier_judge.h"
 #include "policy/outlier_runs.h"
 
@@ -29,6 +30,9 @@ struct host {
     _Alignas(64) _Atomic uint32_t health; /* enum host_health, and perhaps HOST_DRAIN_BIT */
     _Atomic uint32_t in_flight;           /* attempts on it, all workers */
     struct outlier_runs runs;
+    struct limit connections; /* open to it, all workers; here and below */
+    struct limit pending;     /* requests that wait for a connection to it */
+    struct limit requests;    /* on its connections; kept only where they are limited */
 
     /* To be shown; written by the control thread. */
     _Atomic uint32_t ejections;

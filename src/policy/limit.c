@@ -24,7 +24,7 @@ bool limit_take(struct limit *l, uint32_t max)
 
 void limit_give(struct limit *l)
 {
-    uint32_t used = atomic_fetch_sub_explicit(&l->used, 1, memory_order_acq_rel);
+    uint32_t used = atomic_fetch_sub_explicit(&l->used, 1, memory_order_seq_cst);
 
     assert(used > 0);
 }

@@ -22,7 +22,7 @@ void limit_init(struct limit *l);
 /* Takes one if fewer than |max| are taken. A |max| of 0 always refuses. */
 bool limit_take(struct limit *l, uint32_t max);
 
-/* Gives one back. */
+/* Gives one back. Ordered before whatever this thread looks at next. */
 void limit_give(struct limit *l);
 
 static inline uint32_t limit_used(const struct limit *l)

@@ -2,14 +2,17 @@
 #include "proxy/pool.h"
 
 #include "base/memory.h"
-#include "exchange/bounds.h"
 #include "exchange/cluster_rt.h"
+#include "exchange/slot.h"
 #include "io/mailbox.h"
 #include "model/messages.h"
 #include "proxy/stream.h"
 #include "proxy/upstream.h"
 
-#define NO_HOST UINT32_MAX
+#define RETELL_AFTER NS_PER_MS         /* another worker whose mailbox was full */
+#define DRY_FOR      (100 * NS_PER_MS) /* ports, memory: then it is tried again for who waits */
+
+static void on_retell(struct timer *t, mono_ns now);
 
 /* --- life --- */
 
@@ -24,6 +27,7 @@ static void make_pool(struct cluster_pools *c, struct pool *p, uint32_t host)
     *p = (struct pool){.cluster = c, .host = host};
     list_init(&p->idle);
     list_init(&p->waiting);
+    list_init(&p->served);
     c->pools[host] = p;
 }
 
@@ -55,6 +59,7 @@ bool pools_init(struct cluster_pools *c, struct worker *w, const struct cluster 
     *c = (struct cluster_pools){.worker = w};
     list_init(&c->queue);
     list_init(&c->blocks);
+    timer_init(&c->retell, on_retell);
     return cluster_rt_init(&c->rt, config, w->setup.index, &w->rng) &&
            (config->hosts.count == 0 || grow(c, config->hosts.count));
 }
@@ -68,6 +73,7 @@ void pools_release(struct cluster_pools *c)
 {
     struct list *block;
 
+    wheel_cancel(&c->worker->wheel, &c->retell);
     cluster_rt_release(&c->rt);
     while ((block = list_pop_front(&c->blocks)) != NULL)
         memory_give(CONTAINER_OF(block, struct pool_block, link));
@@ -90,7 +96,16 @@ static struct upstream *take_idle(struct pool *p)
 static struct upstream *take_idle_anywhere(struct cluster_pools *c)
 {
     for (uint32_t i = 0; c->idle_count > 0 && i < c->pool_count; i++)
-        if (!list_empty(&c->pools[i]->idle) && cluster_rt_serves(&c->rt, i))
+        if (!list_empty(&c->pools[i]->idle) && cluster_rt_serves(&c->rt, i) &&
+            cluster_rt_room(&c->rt, i))
+            return take_idle(c->pools[i]);
+    return NULL;
+}
+
+static struct upstream *take_idle_to_give_up(struct cluster_pools *c)
+{
+    for (uint32_t i = 0; c->idle_count > 0 && i < c->pool_count; i++)
+        if (!list_empty(&c->pools[i]->idle))
             return take_idle(c->pools[i]);
     return NULL;
 }
@@ -115,11 +130,6 @@ void pools_look(struct cluster_pools *c)
             close_idle(c->pools[i]);
 }
 
-void pools_adopt(struct cluster_pools *c, const struct cluster *config)
-{
-    cluster_rt_adopt(&c->rt, config);
-}
-
 void pools_retire(struct cluster_pools *c, struct snapshot *last)
 {
     c->kept = snapshot_take(last);
@@ -132,23 +142,6 @@ bool pools_over(const struct cluster_pools *c)
     return c->kept != NULL && c->connections == 0 && c->streams == 0;
 }
 
-/* --- slots, shared with the other workers --- */
-
-static uint32_t slots_wanted(const struct cluster_pools *c)
-{
-    return atomic_load_explicit(&c->rt.state->waiting, memory_order_acquire);
-}
-
-static void tell_peers(struct cluster_pools *c)
-{
-    const struct worker_setup *setup = &c->worker->setup;
-    struct message m = {.kind = MESSAGE_SLOT, .object = c->rt.state};
-
-    for (uint32_t i = 0; i < setup->peer_count; i++)
-        if (i != setup->index)
-            mailbox_post(setup->peers[i], &m);
-}
-
 /* --- waiting --- */
 
 static void wait_at_host(struct pool *p, struct stream *s)
@@ -159,15 +152,24 @@ static void wait_at_host(struct pool *p, struct stream *s)
     list_push_back(&p->waiting, &s->waiting);
 }
 
+static mono_ns first_since(const struct cluster_pools *c)
+{
+    if (list_empty(&c->queue))
+        return MONO_NEVER;
+    return CONTAINER_OF(c->queue.next, struct stream, waiting)->queued_since;
+}
+
 static void wait_for_slot(struct pool *p, struct stream *s)
 {
     struct cluster_pools *c = p->cluster;
 
+    exchange_await_slot(&s->x, c->worker->now);
     s->pool = p;
     s->queued_for_slot = true;
+    s->queued_since = c->worker->now;
     list_push_back(&c->queue, &s->waiting);
-    atomic_fetch_add_explicit(&c->rt.state->waiting, 1, memory_order_acq_rel);
-    tell_peers(c);
+    slot_join(&c->rt, first_since(c));
+    slot_count_overflow(&c->rt);
 }
 
 void pool_leave(struct stream *s)
@@ -176,7 +178,7 @@ void pool_leave(struct stream *s)
         return;
     list_remove(&s->waiting);
     if (s->queued_for_slot)
-        atomic_fetch_sub_explicit(&s->pool->cluster->rt.state->waiting, 1, memory_order_acq_rel);
+        slot_leave(&s->pool->cluster->rt, first_since(s->pool->cluster));
     else
         s->pool->waiting_count--;
     s->queued_for_slot = false;
@@ -197,28 +199,43 @@ static struct stream *next_waiting(struct list *queue)
 
 enum opened { OPENED, NO_SLOT, OPEN_FAILED };
 
+static void try_again(struct cluster_pools *c, span_ns after)
+{
+    wheel_arm(&c->worker->wheel, &c->retell, mono_after(c->worker->now, after));
+}
+
 /*
  * Where our own descriptors, ports or memory are used up, a request waits for a connection to fall
  * free as if maxConnections were reached, if any worker has one that can.
  */
+static enum opened connect_in(struct pool *p, enum slot slot)
+{
+    struct cluster_pools *c = p->cluster;
+
+    if (slot == SLOT_TAKEN && upstream_connect(p) != FAULT_NONE) {
+        slot = slot_unused(&c->rt, c->worker->setup.process, p->host);
+        try_again(c, DRY_FOR);
+    }
+    switch (slot) {
+    case SLOT_TAKEN:
+        slot_used(&c->rt);
+        p->open++;
+        p->connecting++;
+        return OPENED;
+    case SLOT_HOST_FULL:
+    case SLOT_CLUSTER_FULL:
+        return NO_SLOT;
+    case SLOT_NO_DESCRIPTOR:
+        break;
+    }
+    return OPEN_FAILED;
+}
+
 static enum opened open_one(struct pool *p)
 {
     struct cluster_pools *c = p->cluster;
-    struct process_state *process = c->worker->setup.process;
 
-    if (!bounds_take_upstream(process))
-        return cluster_rt_in_use(&c->rt) ? NO_SLOT : OPEN_FAILED;
-    if (!cluster_rt_open(&c->rt, p->host)) {
-        bounds_give_upstream(process);
-        return NO_SLOT;
-    }
-    if (upstream_connect(p) == FAULT_NONE) {
-        p->connecting++;
-        return OPENED;
-    }
-    cluster_rt_closed(&c->rt, p->host);
-    bounds_give_upstream(process);
-    return cluster_rt_in_use(&c->rt) ? NO_SLOT : OPEN_FAILED;
+    return connect_in(p, slot_take(&c->rt, c->worker->setup.process, p->host));
 }
 
 /* An idle connection to |s|; where that may not have it, it is idle again. */
@@ -235,34 +252,159 @@ static void must_wait(struct stream *s)
     stream_event(s, &(struct exchange_event){.kind = EVENT_MUST_WAIT});
 }
 
-/* A slot may be free: the longest waiting request gets it, with a host picked anew. */
-static void serve_slot(struct cluster_pools *c)
+/* A request that waited has got a connection: see what the others get when the turn ends. */
+static void note_served(struct pool *p)
 {
-    while (!list_empty(&c->queue)) {
-        struct stream *s = CONTAINER_OF(c->queue.next, struct stream, waiting);
-        uint32_t host = cluster_rt_pick(&c->rt);
-        struct pool *p = host == NO_HOST ? s->pool : c->pools[host];
-        enum opened opened = open_one(p);
+    if (list_empty(&p->served))
+        list_push_back(&p->cluster->worker->served_pools, &p->served);
+}
 
-        if (opened == NO_SLOT)
-            return;
-        pool_leave(s);
-        if (p != s->pool)
-            exchange_move(&s->x, host);
-        if (opened == OPENED)
-            wait_at_host(p, s);
-        else
-            stream_connect_failed(s, FAULT_LOCAL);
-    }
+/* --- slots, shared with the other workers --- */
+
+static void tell(struct cluster_pools *c, uint32_t worker)
+{
+    const struct worker_setup *setup = &c->worker->setup;
+    const struct message m = {.kind = MESSAGE_SLOT, .object = c->rt.state};
+
+    if (worker >= setup->peer_count || !slot_tell(&c->rt, worker) ||
+        mailbox_post(setup->peers[worker], &m))
+        return;
+    slot_heard(&c->rt, worker);
+    try_again(c, RETELL_AFTER);
+}
+
+static void tell_all(struct cluster_pools *c)
+{
+    for (uint32_t i = 0; i < c->worker->setup.peer_count; i++)
+        if (i != c->worker->setup.index)
+            tell(c, i);
+}
+
+/*
+ * A slot is free: to our first request, with a host picked anew. False: it cannot be used now; but
+ * perhaps a connection is under way that will serve it.
+ */
+static bool serve_first(struct cluster_pools *c)
+{
+    struct stream *s = CONTAINER_OF(c->queue.next, struct stream, waiting);
+    uint32_t host = cluster_rt_pick_open(&c->rt);
+    enum opened opened;
+    struct pool *p;
+
+    if (host == CLUSTER_RT_ALL_FULL)
+        return false;
+    p = host == CLUSTER_RT_NO_HOST ? s->pool : c->pools[host];
+    if (p->host != exchange_host(&s->x))
+        exchange_move(&s->x, p->host);
+    opened = open_one(p);
+    if (opened == NO_SLOT || (opened == OPENED && !exchange_await_connect(&s->x)))
+        return false;
+    pool_leave(s);
+    if (opened == OPENED)
+        wait_at_host(p, s);
+    else
+        stream_connect_failed(s, FAULT_LOCAL);
+    note_served(p);
+    return true;
+}
+
+/* A free slot goes to whoever waits longest, on whatever worker. True: there may be another. */
+static bool hand_out_one(struct cluster_pools *c)
+{
+    const struct worker_setup *setup = &c->worker->setup;
+    uint32_t next;
+
+    if (slot_waiting(&c->rt) == 0 || slot_free_count(&c->rt, setup->process) == 0)
+        return false;
+    next = slot_next(&c->rt);
+    if (next == setup->index)
+        return !list_empty(&c->queue) && serve_first(c);
+    if (next != SLOT_NO_WORKER)
+        tell(c, next);
+    return false;
+}
+
+/* What fails at once may lead here again: its turn comes in the loop that is running. */
+static void hand_out(struct cluster_pools *c)
+{
+    if (c->handing_out)
+        return;
+    c->handing_out = true;
+    while (hand_out_one(c))
+        continue;
+    c->handing_out = false;
+}
+
+/* Our first request has just begun to wait, or a mailbox was full. */
+static void call_for_slots(struct cluster_pools *c)
+{
+    if (slot_idle_somewhere(&c->rt))
+        tell_all(c);
+    hand_out(c); /* one may have come back before it could be seen that we wait */
+}
+
+static void on_retell(struct timer *t, mono_ns now)
+{
+    (void)now;
+    call_for_slots(CONTAINER_OF(t, struct cluster_pools, retell));
+}
+
+/* As many idle connections as there are requests that would not get a slot without. */
+static void give_up_idle(struct cluster_pools *c)
+{
+    const struct process_state *process = c->worker->setup.process;
+    struct upstream *up;
+
+    while (slot_needed(&c->rt, process) && (up = take_idle_to_give_up(c)) != NULL)
+        upstream_close(up);
+}
+
+void pools_slot_news(struct cluster_pools *c)
+{
+    slot_heard(&c->rt, c->worker->setup.index);
+    pools_look(c);
+    give_up_idle(c);
+    hand_out(c);
+}
+
+/* --- a request comes --- */
+
+/* A connect is under way that nobody waits for any more. */
+static bool one_to_spare(const struct pool *p)
+{
+    return p->connecting > p->waiting_count;
+}
+
+/* A connection of its own for |s|, at its host or at another that may have one more. */
+static enum opened open_for(struct pool **p, struct stream *s)
+{
+    struct cluster_pools *c = (*p)->cluster;
+    enum opened opened;
+    uint32_t host;
+
+    if (slot_waiting(&c->rt) > 0)
+        return NO_SLOT; /* others came first */
+    opened = open_one(*p);
+    if (opened != NO_SLOT)
+        return opened;
+    host = cluster_rt_pick_open(&c->rt);
+    if (host == CLUSTER_RT_NO_HOST || host == CLUSTER_RT_ALL_FULL || host == (*p)->host)
+        return NO_SLOT;
+    opened = open_one(c->pools[host]);
+    if (opened == NO_SLOT)
+        return NO_SLOT;
+    *p = c->pools[host];
+    exchange_move(&s->x, host);
+    return opened;
 }
 
 /* |s| was told to wait and agreed; now see that there is something to wait for. */
-static void open_for(struct pool *p, struct stream *s)
+static void find_way(struct pool *p, struct stream *s)
 {
-    enum opened opened = p->connecting > p->waiting_count ? OPENED : open_one(p);
+    enum opened opened = one_to_spare(p) ? OPENED : open_for(&p, s);
     struct upstream *other;
 
-    if (opened == OPENED) {
+    if (opened == OPENED && exchange_await_connect(&s->x)) {
         wait_at_host(p, s);
         return;
     }
@@ -273,9 +415,7 @@ static void open_for(struct pool *p, struct stream *s)
     other = take_idle_anywhere(p->cluster);
     if (other == NULL) {
         wait_for_slot(p, s);
-        /* Another worker may have given one back just before it could see that we wait. */
-        if (cluster_rt_room(&p->cluster->rt))
-            serve_slot(p->cluster);
+        call_for_slots(p->cluster);
         return;
     }
     exchange_move(&s->x, other->pool->host);
@@ -295,22 +435,28 @@ void pool_get(struct cluster_pools *c, uint32_t host, struct stream *s, enum poo
         return;
     }
     must_wait(s);
-    if (s->x.state == EXCHANGE_QUEUED)
-        open_for(p, s);
+    if (s->x.state != EXCHANGE_QUEUED)
+        return;
+    find_way(c->pools[exchange_host(&s->x)], s);
 }
 
 /* --- what happens to connections --- */
 
-/* Who takes a free connection to |p|: first who waits at the host, then who waits at the cluster.
+/*
+ * Who takes a free connection to |p|: first who waits at the host, then who waits at the cluster,
+ * unless another worker's request came long before ours.
  */
 static struct stream *next_for(struct pool *p)
 {
+    struct cluster_pools *c = p->cluster;
     struct stream *s = next_waiting(&p->waiting);
 
     if (s != NULL || !cluster_rt_serves(&p->cluster->rt, p->host))
         return s;
-    s = next_waiting(&p->cluster->queue);
-    if (s != NULL)
+    if (list_empty(&c->queue) || !slot_may_keep(&c->rt) || !cluster_rt_room(&c->rt, p->host))
+        return NULL;
+    s = next_waiting(&c->queue);
+    if (p->host != exchange_host(&s->x))
         exchange_move(&s->x, p->host);
     return s;
 }
@@ -322,7 +468,8 @@ static void park(struct pool *p, struct upstream *up)
     list_push_front(&p->idle, &up->in_pool);
     p->cluster->idle_count++;
     alarm_set(&up->alarm, &p->cluster->worker->wheel,
-              mono_after(p->cluster->worker->now, p->cluster->rt.config->idle_timeout));
+              mono_min(up->retire_at,
+                       mono_after(p->cluster->worker->now, p->cluster->rt.config->idle_timeout)));
 }
 
 /* Will there be requests for an idle connection to |host|? */
@@ -340,10 +487,12 @@ void pool_ready(struct pool *p, struct upstream *up)
         upstream_close(up);
         return;
     }
-    while ((s = next_for(p)) != NULL)
+    while ((s = next_for(p)) != NULL) {
+        note_served(p);
         if (stream_connected(s, up))
             return;
-    if (slots_wanted(c) > 0 || !may_be_kept(c, p->host))
+    }
+    if (slot_needed(&c->rt, c->worker->setup.process) || !may_be_kept(c, p->host))
         upstream_close(up);
     else
         park(p, up);
@@ -353,12 +502,28 @@ void pool_closed(struct pool *p)
 {
     struct cluster_pools *c = p->cluster;
 
-    cluster_rt_closed(&c->rt, p->host);
-    bounds_give_upstream(c->worker->setup.process);
-    if (!list_empty(&c->queue))
-        serve_slot(c);
-    else if (slots_wanted(c) > 0)
-        tell_peers(c);
+    p->open--;
+    slot_give(&c->rt, c->worker->setup.process, p->host);
+    hand_out(c);
+}
+
+void pools_adopt(struct cluster_pools *c, const struct cluster *config)
+{
+    cluster_rt_adopt(&c->rt, config);
+    hand_out(c); /* there may be more slots now */
+}
+
+/* Envoy wishes for a connection anew whenever it has served some of those who wait, and not all. */
+void pools_end_turn(struct worker *w)
+{
+    struct list *at;
+
+    while ((at = list_pop_front(&w->served_pools)) != NULL) {
+        struct cluster_pools *c = CONTAINER_OF(at, struct pool, served)->cluster;
+
+        if (!list_empty(&c->queue))
+            slot_count_overflow(&c->rt);
+    }
 }
 
 void pool_accuse(struct cluster_pools *c, uint32_t host, uint32_t triggers)
@@ -392,20 +557,4 @@ void pool_connect_failed(struct pool *p, enum attempt_fault fault)
         stream_connect_failed(s, fault);
     else if (fault != FAULT_LOCAL)
         charge(p);
-}
-
-void pools_slot_news(struct cluster_pools *c)
-{
-    struct upstream *up;
-
-    pools_look(c);
-    if (!list_empty(&c->queue)) {
-        serve_slot(c);
-        return;
-    }
-    if (slots_wanted(c) == 0)
-        return;
-    up = take_idle_anywhere(c);
-    if (up != NULL)
-        upstream_close(up);
 }

@@ -58,4 +58,7 @@ void pools_look(struct cluster_pools *c);
 /* Another worker needs, or has freed, a connection slot. */
 void pools_slot_news(struct cluster_pools *c);
 
+/* The turn ends: what is still wished for by those who wait. */
+void pools_end_turn(struct worker *w);
+
 #endif

@@ -45,11 +45,12 @@ struct stream {
     struct pool *pool;    /* of the present attempt; NULL: none */
     struct list waiting;  /* in a pool's or a cluster's queue */
     bool queued_for_slot; /* in the cluster's queue */
-    bool corked;          /* more of the request is about to follow: write it all at once */
-    bool close_client;    /* after the answer */
-    bool forwarding;      /* the answer's head is out */
-    bool no_memory;       /* part of the body could not be held: to be refused */
-    bool host_shut;       /* a tunnel's half towards the host is closed */
+    mono_ns queued_since;
+    bool corked;       /* more of the request is about to follow: write it all at once */
+    bool close_client; /* after the answer */
+    bool forwarding;   /* the answer's head is out */
+    bool no_memory;    /* part of the body could not be held: to be refused */
+    bool host_shut;    /* a tunnel's half towards the host is closed */
     struct exchange x;
     struct alarm alarm;
     struct request_facts facts;

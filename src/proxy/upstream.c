@@ -96,10 +96,21 @@ static void on_alarm(struct timer *t, mono_ns now)
         cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_connect_timeout, 1);
         connect_failed(up, FAULT_CONNECT_TIMEOUT);
     } else if (up->state == UPSTREAM_IDLE) {
-        cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_idle_timeout, 1);
+        cluster_rt_count(cluster_of(up),
+                         now >= up->retire_at ? CLUSTER_upstream_cx_max_duration_reached
+                                              : CLUSTER_upstream_cx_idle_timeout,
+                         1);
         leave_idle(up);
         upstream_close(up);
     }
+}
+
+/* Its age counts from the moment it is up. */
+static mono_ns retire_at(struct upstream *up)
+{
+    span_ns most = cluster_of(up)->config->max_connection_duration;
+
+    return most == 0 ? MONO_NEVER : mono_after(up->pool->cluster->worker->now, most);
 }
 
 static void on_opened(void *owner)
@@ -108,6 +119,7 @@ static void on_opened(void *owner)
     struct worker *w = up->pool->cluster->worker;
 
     up->pool->connecting--;
+    up->retire_at = retire_at(up);
     histogram_record(&cluster_of(up)->cells->connect_ms,
                      mono_since(up->connect_at, w->now) / NS_PER_US);
     alarm_set(&up->alarm, &w->wheel, MONO_NEVER);
@@ -201,9 +213,13 @@ static bool clean(struct upstream *up)
 
     if (!up->reusable || up->ended || up->write_failed)
         return false;
-    if (most == 0 || up->requests < most)
+    if (most != 0 && up->requests >= most) {
+        cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_max_requests, 1);
+        return false;
+    }
+    if (up->pool->cluster->worker->now < up->retire_at)
         return true;
-    cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_max_requests, 1);
+    cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_max_duration_reached, 1);
     return false;
 }
 

@@ -41,6 +41,7 @@ struct upstream {
     uint32_t requests;   /* begun on it */
     struct alarm alarm;  /* connect timeout, idle timeout */
     mono_ns connect_at;
+    mono_ns retire_at; /* no request is begun on it any more; MONO_NEVER: no limit */
     struct inbuf in;
     struct http1_scan scan;
 };

@@ -162,6 +162,7 @@ void worker_turn(struct worker *w)
     poller_dispatch(w->setup.poller);
     read_mail(w);
     wheel_run(&w->wheel, w->now);
+    pools_end_turn(w);
     if (w->draining && list_empty(&w->connections) && accepting_closed(w))
         finish(w);
     bury(w);
@@ -259,6 +260,7 @@ static void init(struct worker *w, const struct worker_setup *setup)
     init_slabs(w);
     list_init(&w->connections);
     list_init(&w->upstream_links);
+    list_init(&w->served_pools);
     list_init(&w->dead_downstreams);
     list_init(&w->dead_upstreams);
     list_init(&w->dead_streams);

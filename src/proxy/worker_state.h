@@ -18,10 +18,12 @@ struct upstream;
 struct pool {
     struct cluster_pools *cluster;
     uint32_t host;
-    uint32_t connecting;
+    uint32_t open;       /* connections, those under way included */
+    uint32_t connecting; /* under way */
     uint32_t waiting_count;
     struct list idle;    /* struct upstream, last used first */
     struct list waiting; /* struct stream, first come first */
+    struct list served;  /* the worker's, where a waiting request got a connection in this turn */
 };
 
 /*
@@ -38,8 +40,10 @@ struct cluster_pools {
     struct cluster_rt rt;
     struct pool **pools; /* [host] */
     uint32_t pool_count;
-    struct list blocks; /* the pools' memory */
-    struct list queue;  /* struct stream: no connection slot was free */
+    struct list blocks;  /* the pools' memory */
+    struct list queue;   /* struct stream: no connection slot was free */
+    bool handing_out;    /* slots, further up the stack */
+    struct timer retell; /* another worker's mailbox was full */
     uint32_t idle_count;
     uint32_t epoch; /* of the hosts' health, when idle connections were last looked through */
 };
@@ -89,6 +93,7 @@ struct worker {
     uint64_t allocations;       /* beside the slabs' */
     struct list connections;    /* struct downstream, all that live */
     struct list upstream_links; /* struct upstream, all that live */
+    struct list served_pools;   /* struct pool, see there */
     struct list dead_downstreams;
     struct list dead_upstreams;
     struct list dead_streams;

@@ -2,6 +2,7 @@
 #include "sim/laws.h"
 
 #include "base/list.h"
+#include "io/error.h"
 
 static struct world *world_of(const struct laws *l)
 {
@@ -114,6 +115,49 @@ static void check_bounds(struct laws *l)
                limit_used(&r->state->requests));
 }
 
+static void check_host_bounds(struct laws *l)
+{
+    const struct host_limits *most = &l->truth->cluster.limits.host;
+    const struct host_set *hosts = &rig_state(l->rig)->hosts;
+
+    for (uint32_t i = 0; i < hosts->count; i++) {
+        const struct host *h = hosts->at[i];
+
+        if (limit_used(&h->connections) > most->max_connections)
+            broken(l, "law 8", "more connections to a host than allowed; host", i);
+        if (limit_used(&h->pending) > most->max_pending)
+            broken(l, "law 8", "more requests wait for a host than may; host", i);
+        if (limit_used(&h->requests) > most->max_requests)
+            broken(l, "law 8", "more requests on a host than allowed; host", i);
+    }
+}
+
+static bool slot_is_unused(const struct laws *l)
+{
+    const struct circuit_limits *most = &l->truth->cluster.limits;
+    const struct rig *r = l->rig;
+
+    return most->host.max_connections == LIMIT_NONE && most->host.max_requests == LIMIT_NONE &&
+           most->host.max_pending == LIMIT_NONE && slot_order_waiting(&rig_state(r)->queue) > 0 &&
+           limit_used(&rig_state(r)->connections) < most->max_connections &&
+           limit_used(&r->state->upstream) < r->state->upstream_max &&
+           r->process.connect_fault == IO_OK && r->process.descriptors < r->process.descriptors_max;
+}
+
+/* Messages take their time, and loops may stand still for a while. */
+static void check_slots(struct laws *l)
+{
+    mono_ns now = world_of(l)->now;
+
+    if (!slot_is_unused(l))
+        l->unused_since = MONO_NEVER;
+    else if (l->unused_since == MONO_NEVER)
+        l->unused_since = now;
+    else if (mono_since(l->unused_since, now) > LAWS_SLACK)
+        broken(l, "law 8", "requests wait for a connection while a slot is free; they are",
+               slot_order_waiting(&rig_state(l->rig)->queue));
+}
+
 /* --- laws 4, 5, 6 on each request --- */
 
 static void check_pending(struct laws *l, uint64_t id, const struct fact *f)
@@ -174,6 +218,8 @@ static void after_turn(struct world_watch *w, mono_ns now)
     l->checks++;
     look_at_hosts(l);
     check_bounds(l);
+    check_host_bounds(l);
+    check_slots(l);
     each_second(l);
 }
 
@@ -183,6 +229,7 @@ void laws_init(struct laws *l, struct rig *r, const struct rig_settings *truth)
         .watch = {.after_turn = after_turn},
         .rig = r,
         .truth = truth,
+        .unused_since = MONO_NEVER,
         .next_second = r->world.now + NS_PER_S,
     };
     r->world.watch = &l->watch;
@@ -233,6 +280,8 @@ static void expect_host_idle(struct laws *l, struct host *h)
     const struct host_state *state = host_state_of(h);
 
     expect_zero(l, "attempts still counted on a host", atomic_load(&h->in_flight));
+    expect_zero(l, "requests still wait at a host", limit_used(&h->pending));
+    expect_zero(l, "requests still under way on a host", limit_used(&h->requests));
     for (uint32_t w = 0; w < state->workers; w++)
         expect_zero(l, "attempts still remembered", cell_read(&state->cells[w].held));
 }
@@ -245,7 +294,7 @@ static void check_gauges(struct laws *l)
     expect_zero(l, "requests still counted as waiting", limit_used(&s->pending));
     expect_zero(l, "requests still counted as under way", limit_used(&s->requests));
     expect_zero(l, "requests still held by the process", limit_used(&r->state->requests));
-    expect_zero(l, "requests still wait for a slot", atomic_load(&s->waiting));
+    expect_zero(l, "requests still wait for a slot", slot_order_waiting(&s->queue));
     expect_zero(l, "upstream_rq_active", rig_cluster_sum(r, CLUSTER_upstream_rq_active));
     expect_zero(l, "upstream_rq_pending_active",
                 rig_cluster_sum(r, CLUSTER_upstream_rq_pending_active));

@@ -27,6 +27,7 @@ struct laws {
     uint64_t ejections;
     uint64_t checks;
     mono_ns next_second;
+    mono_ns unused_since; /* a slot was free, and a request waited for one; MONO_NEVER: not now */
 };
 
 /* From now on they are checked. |truth| is what the proxy was, or should have been, given. */

@@ -25,6 +25,18 @@ static void choose_limits(struct circuit_limits *l, struct rng *rng)
         l->max_requests = 1 + rng_below(rng, 40);
     if (rng_below(rng, 4) == 0)
         l->max_requests_per_connection = 1 + rng_below(rng, 20);
+    if (rng_below(rng, 4) == 0)
+        l->queue_timeout = (1 + rng_below(rng, 2000)) * NS_PER_MS;
+}
+
+static void choose_host_limits(struct host_limits *l, struct rng *rng)
+{
+    if (rng_below(rng, 6) == 0)
+        l->max_connections = 1 + rng_below(rng, 6);
+    if (rng_below(rng, 6) == 0)
+        l->max_pending = 1 + rng_below(rng, 6);
+    if (rng_below(rng, 6) == 0)
+        l->max_requests = 1 + rng_below(rng, 8);
 }
 
 static void choose_settings(struct rig_settings *s, struct rng *rng)
@@ -42,6 +54,9 @@ static void choose_settings(struct rig_settings *s, struct rng *rng)
     s->cluster.idle_timeout = (1 + rng_below(rng, 20)) * NS_PER_S;
     s->cluster.connect_failover = rng_below(rng, 4) != 0;
     choose_limits(&s->cluster.limits, rng);
+    choose_host_limits(&s->cluster.limits.host, rng);
+    if (rng_below(rng, 4) == 0)
+        s->cluster.max_connection_duration = (1 + rng_below(rng, 10)) * NS_PER_S;
     s->route.timeout = (1 + rng_below(rng, 5)) * NS_PER_S;
     s->route.per_try_timeout = rng_below(rng, 3) == 0 ? s->route.timeout / 2 : MONO_NEVER;
     s->listener.body_timeout = 5 * NS_PER_S;

@@ -26,11 +26,12 @@ struct metric_info {
     X(upstream_cx_active, GAUGE, "upstream connections open")                                      \
     X(upstream_cx_connect_fail, COUNTER, "upstream connects that failed")                          \
     X(upstream_cx_connect_timeout, COUNTER, "upstream connects that took too long")                \
-    X(upstream_cx_overflow, COUNTER, "times maxConnections made a request wait")                   \
+    X(upstream_cx_overflow, COUNTER, "wishes for a connection that maxConnections turned down")    \
     X(upstream_cx_none_healthy, COUNTER, "requests for which no host was healthy")                 \
     X(upstream_cx_protocol_error, COUNTER, "upstream answers that were no HTTP")                   \
     X(upstream_cx_idle_timeout, COUNTER, "upstream connections closed for being idle")             \
     X(upstream_cx_max_requests, COUNTER, "upstream connections closed at their request limit")     \
+    X(upstream_cx_max_duration_reached, COUNTER, "upstream connections closed at their age limit") \
     X(upstream_cx_close_notify, COUNTER, "upstream answers that said connection: close")           \
     X(upstream_cx_destroy, COUNTER, "upstream connections closed")                                 \
     X(upstream_cx_destroy_local, COUNTER, "upstream connections closed by the proxy")              \
@@ -62,6 +63,7 @@ struct metric_info {
     X(upstream_flow_control_paused_reading_total, COUNTER, "times reading from a host was paused") \
     X(upstream_flow_control_resumed_reading_total, COUNTER, "times it was resumed")                \
     X(lb_healthy_panic, COUNTER, "hosts picked in panic: too few were healthy")                    \
+    X(queue_timeout, COUNTER, "firebreak: requests refused after queueTimeout")                    \
     X(connect_failover, COUNTER,                                                                   \
       "firebreak: requests moved to another host after a failed connect")                          \
     X(reuse_resend, COUNTER, "firebreak: requests sent again after a reused connection had died")

@@ -126,6 +126,11 @@ static void assert_protected(const struct cluster *c)
     assert_int_equal(c->limits.max_pending, LIMIT_NONE);
     assert_int_equal(c->limits.max_requests, LIMIT_NONE);
     assert_int_equal(c->limits.max_requests_per_connection, 0);
+    assert_int_equal(c->limits.host.max_connections, LIMIT_NONE);
+    assert_int_equal(c->limits.host.max_requests, LIMIT_NONE);
+    assert_int_equal(c->limits.host.max_pending, LIMIT_NONE);
+    assert_true(c->limits.queue_timeout == MONO_NEVER);
+    assert_int_equal(c->max_connection_duration, 0);
     assert_true(c->outlier.enabled);
     assert_true(c->outlier.split);
     assert_int_equal(c->outlier.consecutive_5xx, 5);
@@ -142,6 +147,32 @@ static void assert_protected(const struct cluster *c)
     assert_false(c->keepalive);
     assert_true(c->connect_failover);
     assert_null(c->state);
+}
+
+static void the_limits_beyond_istios_are_taken(void **state)
+{
+    struct snapshot *s =
+        load("listeners: [{name: a, listen: '127.0.0.1:1', routes: [{cluster: c}]}]\n"
+             "clusters:\n"
+             "  - name: c\n"
+             "    endpoints: [{address: '127.0.0.1:2'}]\n"
+             "    trafficPolicy:\n"
+             "      connectionPool: {tcp: {maxConnections: 7, maxConnectionDuration: 90s}}\n"
+             "    resilience:\n"
+             "      queueTimeout: 2s\n"
+             "      perHost: {maxConnections: 3, maxRequests: 4, maxPending: 5}\n",
+             NULL);
+    const struct cluster *c = &s->clusters[0];
+    (void)state;
+
+    assert_int_equal(c->limits.max_connections, 7);
+    assert_int_equal(c->limits.max_pending, LIMIT_NONE);
+    assert_int_equal(c->max_connection_duration, 90 * NS_PER_S);
+    assert_int_equal(c->limits.queue_timeout, 2 * NS_PER_S);
+    assert_int_equal(c->limits.host.max_connections, 3);
+    assert_int_equal(c->limits.host.max_requests, 4);
+    assert_int_equal(c->limits.host.max_pending, 5);
+    snapshot_drop(s);
 }
 
 static void assert_default_listener(const struct listener_config *l)
@@ -649,6 +680,7 @@ static void a_large_file_is_read_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_limits_beyond_istios_are_taken),
         cmocka_unit_test(the_least_that_works_is_well_protected),
         cmocka_unit_test(a_list_gives_the_same_as_the_least_file),
         cmocka_unit_test(a_list_takes_the_options_of_run),
