@@ -3,6 +3,7 @@
 
 #include "admin/naming.h"
 #include "base/text.h"
+#include "model/flags.h"
 
 #define CODES 1000 /* three digits */
 
@@ -206,6 +207,8 @@ static void collect_cluster(struct samples *s, const struct cluster *c)
                   cluster_state_sum(c->state, (enum cluster_metric)m));
     collect_codes(s, &scope, c->state);
     collect_external(s, c);
+    for (unsigned f = 0; f < FLAG_COUNT; f++)
+        scope_add_flag(s, &scope, flag_name((enum flag_index)f), cluster_state_flag(c->state, f));
     collect_lookups(s, &scope, c);
     collect_cluster_histograms(s, &scope, c->state);
     collect_outlier(s, c);
@@ -234,6 +237,8 @@ static void collect_http(struct samples *s, const struct listener_config *l)
     for (unsigned m = 0; m < HTTP_METRIC_COUNT; m++)
         scope_add(s, &scope, &http_metric_info[m],
                   listener_state_sum(l->state, (enum http_metric)m));
+    for (unsigned f = 0; f < FLAG_COUNT; f++)
+        scope_add_flag(s, &scope, flag_name((enum flag_index)f), listener_state_flag(l->state, f));
     if (!scope_wants(s, &scope, "downstream_rq_time"))
         return;
     time = samples_histogram(s);

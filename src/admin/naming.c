@@ -226,6 +226,28 @@ void scope_add_code(struct samples *s, const struct scope *scope, const char *na
     samples_add(s, &sample);
 }
 
+void scope_add_flag(struct samples *s, const struct scope *scope, const char *flag, uint64_t value)
+{
+    struct names n;
+    struct text t;
+    struct sample sample = {.name = n.name,
+                            .family = n.family,
+                            .labels = n.labels,
+                            .help = "requests that ended with this response flag",
+                            .kind = SAMPLE_COUNTER,
+                            .value = value};
+
+    write_name(n.name, scope, "response_flags.");
+    continue_text(&t, n.name, sizeof(n.name));
+    text_str(&t, flag);
+    text_end(&t);
+    if (value == 0 || !samples_wanted(s, n.name))
+        return;
+    write_family(n.family, "firebreak_", scope, BYTES("response_flags"), "_total");
+    write_labels(n.labels, "flag", bytes_of(flag), scope->own);
+    samples_add(s, &sample);
+}
+
 void scope_add_histogram(struct samples *s, const struct scope *scope, const char *name,
                          struct histogram *h)
 {

@@ -45,6 +45,9 @@ void scope_add(struct samples *s, const struct scope *scope, const struct metric
 void scope_add_code(struct samples *s, const struct scope *scope, const char *name, uint32_t code,
                     uint64_t value);
 
+/* "<name>response_flags.UO", ours, with a label for the flag; nothing where it is zero. */
+void scope_add_flag(struct samples *s, const struct scope *scope, const char *flag, uint64_t value);
+
 /* |h| is of the samples' arena, and filled already. */
 void scope_add_histogram(struct samples *s, const struct scope *scope, const char *name,
                          struct histogram *h);

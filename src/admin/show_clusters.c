@@ -4,6 +4,7 @@
 #include "admin/work.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "model/flags.h"
 
 #define LINE_ROOM 512
 
@@ -177,6 +178,25 @@ static void text_panic(const struct prefix *at, const struct cluster *c, mono_ns
         line_number(at, "firebreak_in_panic_ms", ms);
 }
 
+/* Beside each limit what of it is in use; and how requests ended that did not end well. */
+static void text_use(const struct prefix *at, const struct cluster_state *s)
+{
+    line_number(at, "firebreak_in_use::connections", limit_used(&s->connections));
+    line_number(at, "firebreak_in_use::pending_requests", limit_used(&s->pending));
+    line_number(at, "firebreak_in_use::requests", limit_used(&s->requests));
+    for (unsigned f = 0; f < FLAG_COUNT; f++) {
+        uint64_t n = cluster_state_flag(s, f);
+        char room[64];
+        struct text key;
+
+        text_init(&key, room, sizeof(room));
+        text_str(&key, "firebreak_response_flags::");
+        text_str(&key, flag_name((enum flag_index)f));
+        if (n > 0)
+            line_number(at, text_end(&key), n);
+    }
+}
+
 static void text_cluster(struct admin_call *call, const struct cluster *c)
 {
     static const char *const outlier[] = {"outlier::success_rate_average",
@@ -196,6 +216,7 @@ static void text_cluster(struct admin_call *call, const struct cluster *c)
         line_text(&at, outlier[i], BYTES("-1"));
     text_limits(&at, usual, &c->limits);
     text_limits(&at, high, &c->limits); /* one set of limits serves both */
+    text_use(&at, c->state);
     line_text(&at, "added_via_api", BYTES("false"));
     text_panic(&at, c, call->view->now);
 }
@@ -302,6 +323,20 @@ static void json_limits(struct json *j, const struct circuit_limits *l, const ch
     json_object_end(j);
 }
 
+static void json_use(struct json *j, const struct cluster_state *s)
+{
+    json_object(j, "in_use");
+    json_u64(j, "connections", limit_used(&s->connections));
+    json_u64(j, "pending_requests", limit_used(&s->pending));
+    json_u64(j, "requests", limit_used(&s->requests));
+    json_object_end(j);
+    json_object(j, "response_flags");
+    for (unsigned f = 0; f < FLAG_COUNT; f++)
+        if (cluster_state_flag(s, f) > 0)
+            json_u64(j, flag_name((enum flag_index)f), cluster_state_flag(s, f));
+    json_object_end(j);
+}
+
 static void json_panic(struct json *j, const struct cluster *c, mono_ns now)
 {
     uint64_t ms;
@@ -326,7 +361,7 @@ static void json_cluster_begin(struct admin_call *call, struct json *j, const st
 
 static void json_cluster_end(struct admin_call *call, struct json *j, const struct cluster *c)
 {
-    page_room(call->page, 1024 + 6 * c->stat_name.len);
+    page_room(call->page, 2048 + 6 * c->stat_name.len);
     json_array_end(j);
     json_object(j, "circuit_breakers");
     json_array(j, "thresholds");
@@ -337,6 +372,7 @@ static void json_cluster_end(struct admin_call *call, struct json *j, const stru
     json_string(j, "observability_name", c->stat_name);
     json_object(j, "firebreak");
     json_panic(j, c, call->view->now);
+    json_use(j, c->state);
     json_object_end(j);
     json_object_end(j);
 }

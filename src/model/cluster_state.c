@@ -178,6 +178,20 @@ uint64_t cluster_state_sum(const struct cluster_state *s, enum cluster_metric m)
     return sum_of_all(s, m) - cell_read(&s->before[m]);
 }
 
+static uint64_t all_of_flag(const struct cluster_state *s, uint32_t flag)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t w = 0; w < s->workers; w++)
+        sum += cell_read(&s->cells[w]->flags.at[flag]);
+    return sum;
+}
+
+uint64_t cluster_state_flag(const struct cluster_state *s, uint32_t flag)
+{
+    return all_of_flag(s, flag) - cell_read(&s->flags_before.at[flag]);
+}
+
 /* The table has as much room as a worker's: codes that were seen when it is full go on counting. */
 static void reset_statuses(struct cluster_state *s)
 {
@@ -200,6 +214,8 @@ void cluster_state_reset(struct cluster_state *s)
     for (unsigned m = 0; m < OUTLIER_METRIC_COUNT; m++)
         if (outlier_metric_info[m].kind == METRIC_COUNTER)
             atomic_store_explicit(&s->outlier[m], 0, memory_order_relaxed);
+    for (uint32_t f = 0; f < FLAG_SLOTS; f++)
+        atomic_store_explicit(&s->flags_before.at[f], all_of_flag(s, f), memory_order_relaxed);
     reset_statuses(s);
     for (uint32_t i = 0; i < s->hosts.count; i++)
         if (s->hosts.at[i] != NULL)

@@ -49,6 +49,7 @@ struct cluster_state {
     struct outlier_shown rates[OUTLIER_ORIGIN_COUNT];
     _Atomic uint64_t before[CLUSTER_METRIC_COUNT]; /* counted before the last reset */
     struct status_cells statuses_before;
+    struct flag_cells flags_before;
 };
 
 /* With |hosts| hosts that have no address. One reference, the caller's. NULL: no memory. */
@@ -71,5 +72,7 @@ void cluster_state_reset(struct cluster_state *s);
 
 /* Sum over all workers, since the last reset. */
 uint64_t cluster_state_sum(const struct cluster_state *s, enum cluster_metric m);
+/* The same of a response flag, by its index. */
+uint64_t cluster_state_flag(const struct cluster_state *s, uint32_t flag);
 
 #endif

@@ -17,13 +17,18 @@ static void write(struct text *t, uint32_t flags, const char *const names[FLAG_C
         text_char(t, '-');
 }
 
-void flags_write(struct text *t, uint32_t flags)
-{
 #define X(name, long_name) #name,
-    static const char *const names[FLAG_COUNT] = {RESPONSE_FLAGS(X)};
+static const char *const short_names[FLAG_COUNT] = {RESPONSE_FLAGS(X)};
 #undef X
 
-    write(t, flags, names);
+const char *flag_name(enum flag_index i)
+{
+    return short_names[i];
+}
+
+void flags_write(struct text *t, uint32_t flags)
+{
+    write(t, flags, short_names);
 }
 
 void flags_write_long(struct text *t, uint32_t flags)

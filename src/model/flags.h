@@ -36,6 +36,9 @@ enum flag_index { RESPONSE_FLAGS(X) FLAG_COUNT };
 enum response_flag { FLAG_NONE = 0, RESPONSE_FLAGS(X) };
 #undef X
 
+/* "UH" */
+const char *flag_name(enum flag_index i);
+
 /* "URX,UF", or "-" for none. */
 void flags_write(struct text *t, uint32_t flags);
 /* "UpstreamRetryLimitExceeded,UpstreamConnectionFailure", or "-". */

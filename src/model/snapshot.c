@@ -74,11 +74,27 @@ uint64_t listener_state_sum(const struct listener_state *s, enum http_metric m)
     return sum_of_all(s, m) - cell_read(&s->before[m]);
 }
 
+static uint64_t all_of_flag(const struct listener_state *s, uint32_t flag)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t w = 0; w < s->workers; w++)
+        sum += cell_read(&s->cells[w]->flags.at[flag]);
+    return sum;
+}
+
+uint64_t listener_state_flag(const struct listener_state *s, uint32_t flag)
+{
+    return all_of_flag(s, flag) - cell_read(&s->flags_before.at[flag]);
+}
+
 void listener_state_reset(struct listener_state *s)
 {
     for (unsigned m = 0; m < HTTP_METRIC_COUNT; m++)
         if (http_metric_info[m].kind == METRIC_COUNTER)
             atomic_store_explicit(&s->before[m], sum_of_all(s, m), memory_order_relaxed);
+    for (uint32_t f = 0; f < FLAG_SLOTS; f++)
+        atomic_store_explicit(&s->flags_before.at[f], all_of_flag(s, f), memory_order_relaxed);
 }
 
 /* The arrays are ours and in our arena; const is what everybody else sees. */

@@ -112,6 +112,7 @@ struct listener_state {
     struct http_cells **cells;                  /* [worker] */
     _Atomic uint32_t port;                      /* as bound: the real port where 0 was asked for */
     _Atomic uint64_t before[HTTP_METRIC_COUNT]; /* counted before the last reset */
+    struct flag_cells flags_before;
 };
 
 struct listener_config {
@@ -162,6 +163,8 @@ bool snapshot_attach_state(struct snapshot *s, uint32_t workers);
 
 /* Sum over all workers, since the last reset. */
 uint64_t listener_state_sum(const struct listener_state *s, enum http_metric m);
+/* The same of a response flag, by its index. */
+uint64_t listener_state_flag(const struct listener_state *s, uint32_t flag);
 /* Control thread only. Its counters begin anew at zero; gauges stay. */
 void listener_state_reset(struct listener_state *s);
 

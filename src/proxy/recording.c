@@ -149,6 +149,17 @@ static void fill(struct request_record *r, const struct stream *s)
         r->cluster = x->cluster->config->name;
 }
 
+static void count_flags(struct stream *s)
+{
+    const struct exchange *x = &s->x;
+
+    if (x->flags == FLAG_NONE)
+        return;
+    flag_cells_add(&s->down->listener->cells->flags, x->flags);
+    if (x->cluster != NULL)
+        flag_cells_add(&x->cluster->cells->flags, x->flags);
+}
+
 void recording_make(struct stream *s)
 {
     struct worker *w = s->worker;
@@ -156,6 +167,7 @@ void recording_make(struct stream *s)
 
     count_downstream(s);
     count_upstream(s);
+    count_flags(s);
     if (w->setup.records == NULL)
         return;
     fill(&r, s);
@@ -169,6 +181,7 @@ static void put_reject(struct downstream *d, struct request_record *r)
     struct worker *w = d->worker;
 
     count_answer(d->listener, r->status);
+    flag_cells_add(&d->listener->cells->flags, r->flags);
     if (w->setup.records == NULL)
         return;
     r->started = clock_wall(w->setup.clock);

@@ -42,3 +42,9 @@ void status_cells_add(struct status_cells *s, uint32_t code)
 {
     status_cells_add_many(s, code, 1);
 }
+
+void flag_cells_add(struct flag_cells *f, uint32_t flags)
+{
+    for (; flags != 0; flags &= flags - 1)
+        cell_add(&f->at[__builtin_ctz(flags)], 1);
+}

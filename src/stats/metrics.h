@@ -188,10 +188,21 @@ void status_cells_add(struct status_cells *s, uint32_t code);
 /* The same, |n| at once. */
 void status_cells_add_many(struct status_cells *s, uint32_t code, uint64_t n);
 
+/* How often each response flag (model/flags.h) was given, by its bit. */
+#define FLAG_SLOTS 32
+
+struct flag_cells {
+    _Atomic uint64_t at[FLAG_SLOTS];
+};
+
+/* By the owner: each of the bits. */
+void flag_cells_add(struct flag_cells *f, uint32_t flags);
+
 /* One worker's share of a cluster, an endpoint, a listener, and of the process. */
 struct cluster_cells {
     _Alignas(64) _Atomic uint64_t at[CLUSTER_METRIC_COUNT];
     struct status_cells statuses;
+    struct flag_cells flags;
     struct histogram rq_time;    /* upstream_rq_time: end of request to end of response */
     struct histogram connect_ms; /* upstream_cx_connect_ms */
 };
@@ -203,6 +214,7 @@ struct endpoint_cells {
 
 struct http_cells {
     _Alignas(64) _Atomic uint64_t at[HTTP_METRIC_COUNT];
+    struct flag_cells flags;
     struct histogram rq_time; /* downstream_rq_time */
 };
 

@@ -2,6 +2,7 @@
 /* The pages but /stats. */
 #include "admin/work.h"
 #include "admin/world.h"
+#include "model/flags.h"
 
 #include <jansson.h>
 
@@ -37,6 +38,11 @@ static void clusters_are_told_line_by_line(void **state)
         "shop:web::high_priority::max_pending_requests::10\n"
         "shop:web::high_priority::max_requests::4294967295\n"
         "shop:web::high_priority::max_retries::3\n"
+        "shop:web::firebreak_in_use::connections::0\n"
+        "shop:web::firebreak_in_use::pending_requests::0\n"
+        "shop:web::firebreak_in_use::requests::0\n"
+        "shop:web::firebreak_response_flags::UO::2\n"
+        "shop:web::firebreak_response_flags::DC::1\n"
         "shop:web::added_via_api::false\n"
         "shop:web::firebreak_panic::leastBad\n"
         "shop:web::firebreak_panic_below_percent::50\n"
@@ -66,6 +72,8 @@ static void clusters_are_told_line_by_line(void **state)
 
     own_cluster(0)->panic = (struct panic_config){PANIC_LEAST_BAD, 50};
     c->panic_since = START_AT - 2500 * NS_PER_MS;
+    flag_cells_add(&c->cells[0]->flags, FLAG_UO | FLAG_DC);
+    flag_cells_add(&c->cells[1]->flags, FLAG_UO);
     cell_add(&host_state_of(c->hosts.at[0])->cells[0].at[ENDPOINT_cx_total], 2);
     cell_add(&host_state_of(c->hosts.at[0])->cells[1].at[ENDPOINT_cx_total], 3);
     cell_add(&host_state_of(c->hosts.at[0])->cells[1].at[ENDPOINT_cx_active], 2);
@@ -236,7 +244,7 @@ static void a_large_page_is_made_and_sent_in_pieces(void **state)
         assert_in_range(l->out_len - before, 1, WORK_PIECE + 8192);
     }
     assert_in_range(turns, 50, 1000);
-    assert_int_equal(lines_in(body_of(l->out)), 13 + MANY * 20);
+    assert_int_equal(lines_in(body_of(l->out)), 16 + MANY * 20);
     forget_output(l);
     send_text(l, "GET /ready HTTP/1.1\r\nhost: x\r\n\r\n");
     assert_string_equal(body_of(l->out), "LIVE\n");
@@ -359,6 +367,8 @@ static void counters_begin_anew_and_gauges_stay(void **state)
     cell_add(&c->cells[0]->at[CLUSTER_upstream_rq_total], 5);
     cell_add(&c->cells[1]->at[CLUSTER_upstream_rq_total], 7);
     cell_add(&c->cells[1]->at[CLUSTER_upstream_rq_active], 2);
+    flag_cells_add(&c->cells[1]->flags, FLAG_UT);
+    flag_cells_add(&l->cells[1]->flags, FLAG_UT | FLAG_DC);
     status_cells_add_many(&c->cells[0]->statuses, 503, 4);
     status_cells_add_many(&c->cells[1]->statuses, 503, 1);
     status_cells_add_many(&c->cells[1]->statuses, 200, 6);
@@ -370,8 +380,13 @@ static void counters_begin_anew_and_gauges_stay(void **state)
     cell_add(&world.process->worker_cells[1].at[WORKER_turns], 10);
     assert_line(body_of(get("/stats")), "cluster.shop_web.upstream_rq_503: 5");
     assert_line(body_of(get("/stats")), "firebreak.access_log_lines: 12");
+    assert_line(body_of(get("/stats")), "cluster.shop_web.response_flags.UT: 1");
+    assert_line(body_of(get("/stats")), "http.web.response_flags.DC: 1");
+    assert_line(body_of(get("/stats/prometheus")),
+                "firebreak_cluster_response_flags_total{flag=\"UT\",cluster=\"shop:web\"} 1");
     assert_string_equal(body_of(post("/reset_counters")), "OK\n");
     assert_no(body_of(get("/stats")), "upstream_rq_503");
+    assert_no(body_of(get("/stats")), "response_flags");
     cell_add(&c->cells[1]->at[CLUSTER_upstream_rq_total], 1);
     status_cells_add(&c->cells[1]->statuses, 200);
     cell_add(&h->cells[0].at[ENDPOINT_rq_total], 2);

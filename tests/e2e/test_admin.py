@@ -11,6 +11,7 @@ import subprocess
 
 import pytest
 
+import examples
 from rawpeers import (FIREBREAK, OK, PATIENCE, Peer, Proxy, Upstream, answers, config, parse_fields, proxied, status_of,
                       wait_for)
 
@@ -416,6 +417,36 @@ def test_admin_on_a_unix_socket(tmp_path):
     assert not path.exists()
     again.stdout.close()
     again.stderr.close()
+
+
+ADMIN_DOC = pathlib.Path(__file__).parents[2] / "docs/admin.md"
+
+
+def test_the_examples_of_the_documentation_are_true():
+    upstream = Upstream(answers(OK))
+    text = config([upstream]).replace("backend", "checkout")
+    sections = examples.read(ADMIN_DOC)
+    with Proxy(config=text) as proxy:
+        proxy.client().get("/")
+        wait_for(lambda: proxy.stat("cluster.checkout.upstream_rq_200") == 1, "the request counted")
+        for title, found in sections.items():
+            for example in found:
+                if "--unix-socket" not in example[0] and title not in ("drain_listeners", "quitquitquit"):
+                    examples.run(example, proxy, upstream.address)
+    for title in ("drain_listeners", "quitquitquit"):
+        with Proxy(config=text) as proxy:
+            for example in sections[title]:
+                examples.run(example, proxy, upstream.address)
+            assert proxy.process.wait(PATIENCE) == 0
+    upstream.close()
+
+
+def test_the_documentation_names_every_page():
+    text = ADMIN_DOC.read_text()
+    with proxied(answers(OK)) as (proxy, _):
+        pages = re.findall(r"^  (/\S*)(?: \(POST\))?: ", get(proxy, "/help")[2], re.M)
+    assert len(pages) > 12
+    assert not [p for p in pages if f"`{p}`" not in text and f"`POST {p}`" not in text]
 
 
 def test_an_admin_port_in_use_is_an_error_that_names_it():
