@@ -53,6 +53,20 @@ static void put_rates(struct text *t, const struct outlier_config *c)
     }
 }
 
+/* What ends a run. */
+static void put_ends(struct text *t, const struct outlier_config *c)
+{
+    if (!c->split)
+        text_str(t, "failures to get an answer count as 503 and 504 in these runs; an answer below "
+                    "500 ends them\n");
+    else if (as_envoy(c->differences, DIFFERENCE_CONNECT_ENDS_LOCAL_RUN))
+        text_str(t, "counted apart: answers below 500 end a run of answers, any connection ends a "
+                    "run of failures\n");
+    else
+        text_str(t, "counted apart: answers below 500 end a run of answers, any answer ends a run "
+                    "of failures\n");
+}
+
 static void put_rules(struct text *t, const struct outlier_config *c)
 {
     const char *before = "a host goes after ";
@@ -71,10 +85,7 @@ static void put_rules(struct text *t, const struct outlier_config *c)
     text_str(t, before[0] == 'a' ? "" : "; at once,");
     put_rates(t, c);
     next_line(t);
-    text_str(t, c->split ? "counted apart: answers below 500 end a run of answers, any answer ends "
-                           "a run of failures\n"
-                         : "failures to get an answer count as 503 and 504 in these runs; an "
-                           "answer below 500 ends them\n");
+    put_ends(t, c);
 }
 
 static void put_reach(struct text *t, const struct outlier_config *c, const struct reach *r)
@@ -103,6 +114,25 @@ static void put_reach(struct text *t, const struct outlier_config *c, const stru
                  r->hosts - r->by_evidence == 1 ? "ies" : "y",
                  lint_share(r->hosts, r->hosts - r->by_evidence));
     }
+}
+
+/* Where the cluster does as Envoy does, and would not have to. */
+static void put_differences(struct text *t, difference_set differences)
+{
+    const char *before = "follows Envoy: ";
+
+    for (unsigned i = 0; i < DIFFERENCE_COUNT; i++) {
+        if (!as_envoy(differences, (enum difference)i))
+            continue;
+        if (before[0] == 'f')
+            heading(t, "semantics");
+        else
+            next_line(t);
+        lint_say(t, "%s%s (%s)", before, difference_info[i].text, difference_info[i].key);
+        before = "";
+    }
+    if (before[0] == '\0')
+        text_char(t, '\n');
 }
 
 /* --- for how long --- */
@@ -251,6 +281,7 @@ bool explain_cluster(struct text *t, const struct snapshot *s, uint32_t cluster)
         put_lengths(t, &c->outlier, &r);
         put_nobody_left(t, &c->panic, &r);
     }
+    put_differences(t, c->outlier.differences);
     put_limits(t, c);
     put_timeouts(t, s, cluster);
     put_retries(t, c);

@@ -241,6 +241,24 @@ LINT_TRAP(lint_no_rule)
     return lint_at(block(s), "consecutive5xxErrors");
 }
 
+LINT_TRAP(lint_local_origin_escaped)
+{
+    const struct outlier_config *c = &s->cluster->outlier;
+    const char *key = "consecutiveLocalOriginFailures";
+
+    if (block(s) == NULL || !c->split ||
+        !as_envoy(c->differences, DIFFERENCE_CONNECT_ENDS_LOCAL_RUN))
+        return NULL;
+    lint_say(&w->why,
+             "as in Envoy, each connect that works ends the run of local-origin failures: a host "
+             "that accepts connections and never answers has a run of 1, again and again, of the "
+             "%u that eject it, and stays in",
+             c->consecutive_local_origin);
+    lint_say(&w->instead, "resilience: {differences: {connectEndsLocalRun: firebreak}}, where only "
+                          "an answer ends the run, or splitExternalLocalOriginErrors: off");
+    return lint_at(block(s), lint_written(block(s), key) ? key : "splitExternalLocalOriginErrors");
+}
+
 LINT_TRAP(lint_one_error_ejects)
 {
     const struct outlier_config *c = &s->cluster->outlier;

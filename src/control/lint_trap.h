@@ -73,6 +73,7 @@ LINT_TRAP(lint_interval_over_ejection);
 LINT_TRAP(lint_gateway_blind);
 LINT_TRAP(lint_gateway_never_first);
 LINT_TRAP(lint_only_local_ejects);
+LINT_TRAP(lint_local_origin_escaped);
 LINT_TRAP(lint_no_rule);
 LINT_TRAP(lint_one_error_ejects);
 LINT_TRAP(lint_zero_cap);

@@ -30,6 +30,7 @@ const struct lint_trap lint_traps[] = {
     {"gateway-blind", LINT_CLUSTER, LINT_WARNING, lint_gateway_blind},
     {"gateway-never-first", LINT_CLUSTER, LINT_WARNING, lint_gateway_never_first},
     {"only-local-ejects", LINT_CLUSTER, LINT_WARNING, lint_only_local_ejects},
+    {"local-origin-escaped", LINT_CLUSTER, LINT_WARNING, lint_local_origin_escaped},
     {"no-rule", LINT_CLUSTER, LINT_WARNING, lint_no_rule},
     {"one-error-ejects", LINT_CLUSTER, LINT_DANGER, lint_one_error_ejects},
     {"zero-cap", LINT_CLUSTER, LINT_WARNING, lint_zero_cap},
