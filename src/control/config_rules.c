@@ -22,8 +22,9 @@ struct host_rules {
 
 struct applying {
     struct config_loaded *l;
-    struct config_names hosts; /* of clusters */
-    struct config_names known; /* hosts and patterns of rules, to an index of |rules| */
+    struct config_names hosts;    /* of clusters */
+    struct config_names services; /* the same with their ports: "80 a.b" */
+    struct config_names known;    /* hosts and patterns of rules, to an index of |rules| */
     struct host_rules *rules;
     uint32_t rule_count;
     bool no_memory;
@@ -157,6 +158,70 @@ static struct bytes find_host(struct applying *a, const struct config_rule *rule
     return BYTES_NONE;
 }
 
+/* --- ports that nobody has --- */
+
+#define SERVICE_ROOM (CONFIG_HOST_MAX + 12)
+
+static struct bytes service_of(uint32_t port, struct bytes host, char room[SERVICE_ROOM])
+{
+    struct text t;
+
+    text_init(&t, room, SERVICE_ROOM);
+    text_u64(&t, port);
+    text_char(&t, ' ');
+    text_put(&t, host);
+    return text_bytes(&t);
+}
+
+static void nobody_has(struct applying *a, const struct config_port_policy *entry,
+                       const char *whose, struct bytes name)
+{
+    struct text *t = begin_warning(a, entry->port.head.node);
+
+    text_str(t, "this entry does nothing: ");
+    text_str(t, whose);
+    config_quote(t, name);
+    text_str(t, " has not port ");
+    text_u64(t, entry->port.number);
+    text_str(t, " (it is the cluster's key `port`; 80 where that is absent)");
+    end(a);
+}
+
+static void check_rule_ports(struct applying *a, const struct config_policy *policy,
+                             struct bytes host)
+{
+    const struct config_port_policy *each = policy->ports.at;
+
+    for (uint32_t i = 0; i < policy->ports.count; i++) {
+        char room[SERVICE_ROOM];
+
+        if (each[i].port.number != 0 &&
+            config_names_find(&a->services, service_of(each[i].port.number, host, room)) ==
+                CONFIG_NO_NAME)
+            nobody_has(a, &each[i], "a cluster of host ", host);
+    }
+}
+
+static void check_own_ports(struct applying *a, const struct config_cluster *cluster)
+{
+    const struct config_port_policy *each = cluster->policy.ports.at;
+
+    for (uint32_t i = 0; i < cluster->policy.ports.count; i++)
+        if (each[i].port.number != 0 && each[i].port.number != cluster->port)
+            nobody_has(a, &each[i], "cluster ", cluster->name);
+}
+
+static void check_ports(struct applying *a, const struct config_rule *rule, struct bytes host)
+{
+    const struct config_subset *subsets = rule->spec.subsets.at;
+
+    if (config_host_is_pattern(host))
+        return;
+    check_rule_ports(a, &rule->spec.policy, host);
+    for (uint32_t i = 0; i < rule->spec.subsets.count; i++)
+        check_rule_ports(a, &subsets[i].policy, host);
+}
+
 /* --- the rules of one host --- */
 
 static void two_policies(struct applying *a, const struct config_rule *rule,
@@ -210,6 +275,7 @@ static void add_rule(struct applying *a, const struct config_rule *rule)
     host = find_host(a, rule);
     if (host.len == 0)
         return;
+    check_ports(a, rule, host);
     known = config_names_add(&a->known, host, a->rule_count);
     if (known == CONFIG_NO_NAME) {
         known = a->rule_count++;
@@ -298,6 +364,7 @@ static void expand(struct applying *a, struct config_expansion *e,
     bool pattern;
 
     config_policy_check(a->l->errors, &written->policy);
+    check_own_ports(a, written);
     config_resolve_port(&written->policy, written->port, &plain.policy);
     rules = written->host.len > 0 ? rules_of(a, written->host, &pattern) : NULL;
     cluster = plain;
@@ -312,32 +379,52 @@ static void expand(struct applying *a, struct config_expansion *e,
     add_subsets(a, e, &plain, rules, pattern);
 }
 
-/* Hosts in full; false: no memory. */
-static bool complete_hosts(struct applying *a)
+static void wrong_host(struct applying *a, const struct config_cluster *cluster)
 {
-    struct config_file *file = a->l->file;
-    struct config_cluster *clusters = file->clusters.at;
+    struct text *t = begin(a, config_node_find(cluster->head.node, "host"));
 
-    if (!config_names_init(&a->hosts, &a->l->arena, file->clusters.count))
-        return false;
-    for (uint32_t i = 0; i < file->clusters.count; i++) {
-        struct bytes host = clusters[i].host;
+    text_str(t, "a host is a name such as checkout.shop.svc.cluster.local; not ");
+    config_quote(t, cluster->host);
+    end(a);
+}
 
-        if (host.len == 0)
-            continue;
-        if (!config_host_valid(host)) {
-            struct text *t = begin(a, config_node_find(clusters[i].head.node, "host"));
+/* The host in full, and known. False: no memory. */
+static bool enter_host(struct applying *a, struct config_cluster *cluster, uint32_t i)
+{
+    char room[SERVICE_ROOM];
+    struct bytes service;
 
-            text_str(t, "a host is a name such as checkout.shop.svc.cluster.local; not ");
-            config_quote(t, host);
-            end(a);
-            continue;
-        }
-        clusters[i].host = config_host_complete(&a->l->arena, host, file->namespace);
-        if (clusters[i].host.data == NULL)
-            return false;
-        config_names_add(&a->hosts, clusters[i].host, i);
+    if (!config_host_valid(cluster->host)) {
+        wrong_host(a, cluster);
+        return true;
     }
+    cluster->host = config_host_complete(&a->l->arena, cluster->host, a->l->file->namespace);
+    if (cluster->host.data == NULL)
+        return false;
+    if (cluster->host.len > CONFIG_HOST_MAX) {
+        wrong_host(a, cluster);
+        cluster->host = BYTES_NONE;
+        return true;
+    }
+    service = arena_copy(&a->l->arena, service_of(cluster->port, cluster->host, room));
+    if (service.data == NULL)
+        return false;
+    config_names_add(&a->hosts, cluster->host, i);
+    config_names_add(&a->services, service, i);
+    return true;
+}
+
+static bool enter_hosts(struct applying *a)
+{
+    struct config_cluster *clusters = a->l->file->clusters.at;
+    uint32_t count = a->l->file->clusters.count;
+
+    if (!config_names_init(&a->hosts, &a->l->arena, count) ||
+        !config_names_init(&a->services, &a->l->arena, count))
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (clusters[i].host.len > 0 && !enter_host(a, &clusters[i], i))
+            return false;
     return true;
 }
 
@@ -348,7 +435,7 @@ bool config_rules_apply(struct config_loaded *l, const struct config_rule *rules
     const struct config_cluster *clusters = l->file->clusters.at;
 
     a.rules = arena_take(&l->arena, (count + (size_t)1) * sizeof(*a.rules));
-    if (a.rules == NULL || !config_names_init(&a.known, &l->arena, count) || !complete_hosts(&a))
+    if (a.rules == NULL || !config_names_init(&a.known, &l->arena, count) || !enter_hosts(&a))
         return false;
     for (uint32_t i = 0; i < count && !config_errors_full(l->errors); i++)
         add_rule(&a, &rules[i]);

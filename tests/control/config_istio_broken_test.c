@@ -303,6 +303,9 @@ static void rules_that_contradict_each_other_are_refused(void **state)
 
 #define LISTENER "listeners: [{name: web, listen: 127.0.0.1:0, routes: [{cluster: a}]}]\n"
 
+#define TEXT30  "aaaaaaaaaabbbbbbbbbbcccccccccc"
+#define TEXT240 TEXT30 TEXT30 TEXT30 TEXT30 TEXT30 TEXT30 TEXT30 TEXT30
+
 /* Faults of the native document, which is the first of the two. */
 static void clusters_that_contradict_rules_or_each_other_are_refused(void **state)
 {
@@ -352,6 +355,9 @@ static void clusters_that_contradict_rules_or_each_other_are_refused(void **stat
         {LISTENER "clusters:\n- name: a\n  endpoints: [{address: 127.0.0.1:1}]\n"
                   "  trafficPolicy:\n    portLevelSettings:\n    - port: {number: 80}\n",
          {"", 7, 7, "port traffic policy must have at least one field"}},
+        {"namespace: back\n" LISTENER "clusters:\n- {name: a, host: " TEXT240
+         ", endpoints: [{address: 127.0.0.1:1}]}\n",
+         {SPEC("host: '*'"), 4, 19, "a host is a name such as"}},
         {"namespace: a b\n" LISTENER
          "clusters:\n- {name: a, host: a.t, endpoints: [{address: 127.0.0.1:1}]}\n",
          {"", 1, 12, "'namespace' may have up to 63 letters"}},

@@ -392,6 +392,32 @@ static void a_port_of_the_rule_and_blocks_of_the_subset(void **state)
     release(&r);
 }
 
+static void an_entry_for_a_port_that_nobody_has_is_warned_of(void **state)
+{
+    struct result r =
+        load_two(LISTENERS "clusters:\n- name: a\n  host: a.t\n  port: 8080\n"
+                           "  endpoints: [{address: 127.0.0.1:1}]\n"
+                           "- name: b\n  endpoints: [{address: 127.0.0.1:1}]\n"
+                           "  trafficPolicy:\n    portLevelSettings:\n"
+                           "    - {port: {number: 80}, tls: {mode: DISABLE}}\n"
+                           "    - {port: {number: 81}, tls: {mode: DISABLE}}\n",
+                 HEAD("x") "  host: a.t\n  trafficPolicy:\n    portLevelSettings:\n"
+                           "    - {port: {number: 80}, tls: {mode: DISABLE}}\n"
+                           "    - {port: {number: 8080}, tls: {mode: DISABLE}}\n"
+                           "  subsets:\n  - name: s\n    trafficPolicy:\n      portLevelSettings:\n"
+                           "      - {port: {number: 82}, tls: {mode: DISABLE}}\n");
+    (void)state;
+
+    assert_int_equal(r.errors.warning_count, 3);
+    assert_says(show(&r.errors), "n.yaml:12:14: warning: this entry does nothing: cluster 'b' has "
+                                 "not port 81 (it is the cluster's key `port`; 80 where that");
+    assert_says(show(&r.errors), "r.yaml:8:14: warning: this entry does nothing: a cluster of host "
+                                 "'a.t' has not port 80");
+    assert_says(show(&r.errors), "r.yaml:14:16: warning: this entry does nothing: a cluster of "
+                                 "host 'a.t' has not port 82");
+    release(&r);
+}
+
 /* --- several rules --- */
 
 static void rules_of_one_host_complete_each_other(void **state)
@@ -612,6 +638,7 @@ int main(void)
         cmocka_unit_test(a_subset_takes_the_endpoints_with_its_labels),
         cmocka_unit_test(a_subsets_blocks_replace_those_of_the_rule),
         cmocka_unit_test(a_port_of_the_rule_and_blocks_of_the_subset),
+        cmocka_unit_test(an_entry_for_a_port_that_nobody_has_is_warned_of),
         cmocka_unit_test(rules_of_one_host_complete_each_other),
         cmocka_unit_test(what_kubectl_writes_is_taken_as_it_is),
         cmocka_unit_test(what_is_not_exported_to_us_does_nothing),
