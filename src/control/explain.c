@@ -214,6 +214,13 @@ static void put_limits(struct text *t, const struct cluster *c)
               "the next gets 503 UO; upstream_rq_pending_overflow");
     put_limit(t, "requests under way", l->max_requests,
               "the next gets 503 UO; upstream_rq_active_overflow");
+    put_limit(t, "connections to one host", l->host.max_connections, "another host, or a wait");
+    put_limit(t, "requests waiting for one host", l->host.max_pending, "another host, or 503 UO");
+    put_limit(t, "requests under way on one host", l->host.max_requests, "another host, or 503 UO");
+    if (l->queue_timeout != MONO_NEVER) {
+        lint_say(t, "503 UO after a wait of %s for a connection", lint_span(l->queue_timeout).text);
+        next_line(t);
+    }
     if (l->max_requests_per_connection > 0) {
         lint_say(t, "%u requests on a connection, then it is closed",
                  l->max_requests_per_connection);

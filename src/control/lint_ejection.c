@@ -95,7 +95,8 @@ LINT_TRAP(lint_cap_without_limit)
     struct reach r;
 
     if (block(s) == NULL || percent <= CAP_SAFE_PERCENT || hosts(s) < 2 ||
-        s->cluster->limits.max_requests != LIMIT_NONE)
+        s->cluster->limits.max_requests != LIMIT_NONE ||
+        s->cluster->limits.host.max_requests != LIMIT_NONE)
         return NULL;
     if (!reach_compute(&s->cluster->outlier, hosts(s), &r) || r.by_evidence == 0)
         return NULL;
@@ -106,7 +107,7 @@ LINT_TRAP(lint_cap_without_limit)
              lint_share(hosts(s), hosts(s) - r.by_evidence));
     lint_say(&w->instead,
              "connectionPool.http.http2MaxRequests: what %u hosts carry at once (it holds for "
-             "HTTP/1.1 too)",
+             "HTTP/1.1 too), or resilience.perHost.maxRequests: what one does",
              hosts(s) - r.by_evidence);
     if (hosts(s) >= FEW_HOSTS)
         lint_say(&w->instead, ", or maxEjectionPercent: %u", CAP_SAFE_PERCENT);

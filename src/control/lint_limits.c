@@ -18,7 +18,8 @@ LINT_TRAP(lint_connections_not_requests)
 {
     const struct circuit_limits *l = &s->cluster->limits;
 
-    if (l->max_connections == LIMIT_NONE || l->max_requests != LIMIT_NONE)
+    if (l->max_connections == LIMIT_NONE || l->max_requests != LIMIT_NONE ||
+        l->host.max_requests != LIMIT_NONE)
         return NULL;
     lint_say(&w->why,
              "maxConnections %u bounds connections, not requests: on HTTP/1.1 request %u waits for "
@@ -37,7 +38,7 @@ LINT_TRAP(lint_waiting_unbounded)
     const struct circuit_limits *l = &s->cluster->limits;
 
     if (l->max_connections == LIMIT_NONE || l->max_pending != LIMIT_NONE ||
-        l->max_requests != LIMIT_NONE)
+        l->max_requests != LIMIT_NONE || l->queue_timeout != MONO_NEVER)
         return NULL;
     lint_say(&w->why,
              "maxConnections %u refuses nobody: request %u and all after it wait for a connection, "
@@ -45,25 +46,32 @@ LINT_TRAP(lint_waiting_unbounded)
              l->max_connections, l->max_connections + 1);
     lint_say(&w->instead,
              "http.http1MaxPendingRequests: as many as %u connections work off while a caller "
-             "still waits; for answers of 100 ms and a wait of 1 s that is %" PRIu64,
+             "still waits; for answers of 100 ms and a wait of 1 s that is %" PRIu64
+             "; or resilience.queueTimeout: 1s",
              l->max_connections, UINT64_C(10) * l->max_connections);
     return lint_at(tcp(s), "maxConnections");
 }
 
+/*
+ * Who waits for a connect of its own takes a place among the pending where there is no
+ * maxConnections, or where the limits are Envoy's (docs/decisions.md).
+ */
 LINT_TRAP(lint_queue_below_connections)
 {
     const struct circuit_limits *l = &s->cluster->limits;
+    bool bounded = l->max_connections != LIMIT_NONE;
+    uint32_t places = bounded ? l->max_connections : s->cluster->endpoint_count;
 
-    if (l->max_pending == LIMIT_NONE || l->max_connections == LIMIT_NONE ||
-        l->max_pending >= l->max_connections)
+    if (l->max_pending == LIMIT_NONE || (bounded && !l->connects_pend) || l->max_pending >= places)
         return NULL;
     lint_say(&w->why,
-             "every request without an idle connection passes the queue, while one is opened for "
-             "it: of %u that come at once after a start or an ejection, %u wait and %u are refused "
-             "(503 UO), although maxConnections is %u",
-             l->max_connections, l->max_pending, l->max_connections - l->max_pending,
-             l->max_connections);
-    lint_say(&w->instead, "http1MaxPendingRequests: %u or more", l->max_connections);
+             "a request without an idle connection takes a place among the pending while one is "
+             "opened for it: of %u that come at once after a start or an ejection, %u wait%s and "
+             "%u are refused (503 UO), although %s",
+             places, l->max_pending, l->max_pending == 1 ? "s" : "", places - l->max_pending,
+             bounded ? "maxConnections has room for all" : "there is an idle host for each");
+    lint_say(&w->instead, "http1MaxPendingRequests: %u or more%s", places,
+             bounded ? "" : ", or a maxConnections, with which a connect takes no such place");
     return lint_at(http(s), "http1MaxPendingRequests");
 }
 

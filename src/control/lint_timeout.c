@@ -127,3 +127,22 @@ LINT_TRAP(lint_connect_never_fires)
              (int)c->name.len, (const char *)c->name.data);
     return lint_at(node(s), "timeout");
 }
+
+LINT_TRAP(lint_queue_never_over)
+{
+    const struct circuit_limits *l = &s->cluster->limits;
+
+    if (l->queue_timeout == MONO_NEVER || s->route->timeout == MONO_NEVER ||
+        l->queue_timeout < s->route->timeout)
+        return NULL;
+    lint_say(
+        &w->why,
+        "the cluster's queueTimeout %s never fires: the request is over at timeout %s (504 UT), "
+        "so that a full queue looks like a slow host",
+        lint_span(l->queue_timeout).text, lint_span(s->route->timeout).text);
+    lint_say(&w->instead,
+             "queueTimeout: %s in cluster '%.*s', a quarter of it, or a longer timeout",
+             lint_span(s->route->timeout / 4 / NS_PER_MS * NS_PER_MS).text,
+             (int)s->cluster->name.len, (const char *)s->cluster->name.data);
+    return lint_at(node(s), "timeout");
+}

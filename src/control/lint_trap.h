@@ -106,6 +106,7 @@ LINT_TRAP(lint_timeout_over_p99);
 LINT_TRAP(lint_timeout_under_p99);
 LINT_TRAP(lint_per_try_never_fires);
 LINT_TRAP(lint_connect_never_fires);
+LINT_TRAP(lint_queue_never_over);
 
 /* lint_rule.c */
 LINT_TRAP(lint_port_drops_blocks);

@@ -13,6 +13,7 @@ const struct lint_trap lint_traps[] = {
     {"timeout-under-p99", LINT_ROUTE, LINT_WARNING, lint_timeout_under_p99},
     {"per-try-never-fires", LINT_ROUTE, LINT_WARNING, lint_per_try_never_fires},
     {"connect-never-fires", LINT_ROUTE, LINT_WARNING, lint_connect_never_fires},
+    {"queue-timeout-never-fires", LINT_ROUTE, LINT_WARNING, lint_queue_never_over},
     {"route-never-reached", LINT_ROUTE, LINT_WARNING, lint_route_never_reached},
 
     {"cap-empties-cluster", LINT_CLUSTER, LINT_DANGER, lint_cap_empties_cluster},

@@ -58,6 +58,24 @@ static void caps(void **state)
         {"", {.hosts = 10, .outlier = "maxEjectionPercent: 25"}},
         {"",
          {.hosts = 10, .pool = "http: {http2MaxRequests: 9}", .outlier = "maxEjectionPercent: 26"}},
+        {"",
+         {.hosts = 10,
+          .outlier = "maxEjectionPercent: 26",
+          .resilience = "perHost: {maxRequests: 9}"}},
+        {"cap-without-limit",
+         {.hosts = 10,
+          .outlier = "maxEjectionPercent: 26",
+          .resilience = "perHost: {maxConnections: 9}"}},
+        {"zero-cap", {.hosts = 10, .outlier = "maxEjectionPercent: 0"}},
+        {"", {.hosts = 100, .outlier = "maxEjectionPercent: 1"}},
+    };
+    (void)state;
+    CHECK_ALL(rows);
+}
+
+static void caps_of_those_who_follow_envoy(void **state)
+{
+    static const struct border rows[] = {
         {"cap-rounds-to-nobody", {.hosts = 9, .outlier = "", .resilience = "semantics: envoy"}},
         {"", {.hosts = 10, .outlier = "", .resilience = "semantics: envoy"}},
         /* All of them, and nobody serves: only where Envoy is followed, and panic is off. */
@@ -88,8 +106,6 @@ static void caps(void **state)
           .resilience = "semantics: envoy"}},
         {"",
          {.hosts = 4, .pool = "http: {http2MaxRequests: 9}", .outlier = "maxEjectionPercent: 100"}},
-        {"zero-cap", {.hosts = 10, .outlier = "maxEjectionPercent: 0"}},
-        {"", {.hosts = 100, .outlier = "maxEjectionPercent: 1"}},
     };
     (void)state;
     CHECK_ALL(rows);
@@ -240,9 +256,26 @@ static void limits(void **state)
          {.pool = "tcp: {maxConnections: 9, connectTimeout: 1s}, "
                   "http: {http1MaxPendingRequests: 9, http2MaxRequests: 9}",
           .cluster = ""}},
+        {"",
+         {.pool = "tcp: {maxConnections: 9, connectTimeout: 1s}",
+          .cluster = "",
+          .resilience = "perHost: {maxRequests: 9}, queueTimeout: 1s"}},
+        {"queue-timeout-never-fires",
+         {.pool = "tcp: {maxConnections: 9, connectTimeout: 1s}, http: {http2MaxRequests: 9}",
+          .cluster = "",
+          .resilience = "queueTimeout: 2s"}},
+        {"",
+         {.pool = "tcp: {maxConnections: 9, connectTimeout: 1s}, http: {http2MaxRequests: 9}",
+          .cluster = "",
+          .resilience = "queueTimeout: 1999ms"}},
+        /* Without maxConnections a connect takes a place among the pending: one a host. */
         {"queue-below-connections",
-         {.pool = "tcp: {maxConnections: 9, connectTimeout: 1s}, "
-                  "http: {http1MaxPendingRequests: 8, http2MaxRequests: 9}",
+         {.hosts = 4, .pool = "http: {http1MaxPendingRequests: 3, http2MaxRequests: 9}"}},
+        {"", {.hosts = 4, .pool = "http: {http1MaxPendingRequests: 4, http2MaxRequests: 9}"}},
+        {"",
+         {.hosts = 4,
+          .pool = "tcp: {maxConnections: 9, connectTimeout: 1s}, "
+                  "http: {http1MaxPendingRequests: 3, http2MaxRequests: 9}",
           .cluster = ""}},
         {"no-keep-alive", {.pool = "http: {maxRequestsPerConnection: 1}"}},
         {"", {.pool = "http: {maxRequestsPerConnection: 2}"}},
@@ -480,6 +513,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_careful_configuration_has_no_trap),
         cmocka_unit_test(caps),
+        cmocka_unit_test(caps_of_those_who_follow_envoy),
         cmocka_unit_test(rates),
         cmocka_unit_test(panic),
         cmocka_unit_test(peers),
