@@ -13,8 +13,18 @@ static void say_ok(struct admin_call *call)
     page_str(call->page, "OK\n");
 }
 
+/*
+ * It always is what Envoy calls graceful, and all listeners are inbound: these two change nothing.
+ * A drained process ends, so nothing can stay open behind it.
+ */
 void start_drain(struct admin_call *call)
 {
+    if (call_flag(call, "skip_exit")) {
+        call_refuse(call, 400,
+                    "skip_exit is not supported: POST /healthcheck/fail drains connections and "
+                    "goes on listening");
+        return;
+    }
     call->action = ADMIN_DRAIN;
     say_ok(call);
 }

@@ -408,6 +408,16 @@ static void counters_begin_anew_and_gauges_stay(void **state)
     assert_line(body_of(get("/stats")), "cluster.shop_web.upstream_rq_total: 0");
 }
 
+static void draining_takes_envoys_parameters_or_refuses_them(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(post("/drain_listeners?graceful&skip_exit")), 400);
+    assert_false(world.process->draining);
+    assert_string_equal(body_of(post("/drain_listeners?graceful&inboundonly")), "OK\n");
+    assert_true(world.process->draining);
+    assert_int_equal(world.told[0].kind, MESSAGE_DRAIN);
+}
+
 static void the_level_of_the_log_is_shown_and_set(void **state)
 {
     (void)state;
@@ -559,6 +569,7 @@ int main(void)
         T(large_pages_for_old_clients_and_for_head),
         T(healthcheck_fail_makes_it_draining_until_ok),
         T(counters_begin_anew_and_gauges_stay),
+        T(draining_takes_envoys_parameters_or_refuses_them),
         T(the_level_of_the_log_is_shown_and_set),
         T(memory_is_told_as_envoy_does),
         T(the_index_links_what_can_be_read),

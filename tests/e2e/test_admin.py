@@ -419,6 +419,32 @@ def test_admin_on_a_unix_socket(tmp_path):
     again.stderr.close()
 
 
+def test_a_page_read_slowly_outlives_reloads_that_take_its_hosts_away():
+    def text(first):
+        hosts = "\n".join(f"      - {{ address: 127.1.{i // 250}.{i % 250 + 1}:9 }}" for i in range(first, first + 2000))
+        return ("accessLog: { to: off }\nworkers: 1\nlisteners:\n  - name: web\n    listen: 127.0.0.1:0\n    routes:\n"
+                "      - match: { pathPrefix: / }\n        cluster: many\nclusters:\n  - name: many\n    endpoints:\n" + hosts)
+
+    with Proxy(config=text(0)) as proxy, socket.socket() as s:
+        file = pathlib.Path(proxy.directory.name) / "firebreak.yaml"
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        s.settimeout(PATIENCE)
+        s.connect(("127.0.0.1", proxy.admin_port))
+        s.sendall(b"GET /clusters HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        s.recv(1)
+        for i in range(1, 7):
+            file.write_text(text(2000 * (i % 2)))
+            assert proxy.admin("/reload", "POST") == "OK\n"
+            wait_for(lambda: proxy.stat("cluster.many.membership_total") == 2000, "the new hosts")
+        page = Peer(s).read_to_end()
+        assert page.endswith(b"\r\n0\r\n\r\n")
+        page = b"".join(re.split(rb"\r\n(?:[0-9a-f]{8}\r\n)?", page))
+        assert page.count(b"many::127.1.0.1:9::weight::1\n") == 1
+        assert page.count(b"::weight::1\n") == 2000
+        now = get(proxy, "/clusters")[2]
+        assert now.count("::weight::1\n") == 2000
+
+
 ADMIN_DOC = pathlib.Path(__file__).parents[2] / "docs/admin.md"
 
 
