@@ -13,6 +13,7 @@ import os
 import pathlib
 import pty
 import re
+import signal
 import subprocess
 
 import pytest
@@ -150,9 +151,7 @@ def test_bad_usage():
     assert code == 0 and "Exit codes: 0 valid" in out and "firebreak check -c" in out
 
 
-def test_the_daemon_says_the_same_in_its_log(start, tmp_path):
-    file = tmp_path / "risky.yaml"
-    file.write_text("""admin: {listen: 127.0.0.1:0}
+RISKY = """admin: {listen: 127.0.0.1:0}
 listeners:
   - name: web
     listen: 127.0.0.1:0
@@ -161,9 +160,30 @@ clusters:
   - name: a
     endpoints: [{address: 127.0.0.1:1}, {address: 127.0.0.1:2}]
     resilience: {accept: [{trap: few-peers, reason: a test}]}
-""")
+"""
+
+
+def traps(process):
+    return [line for line in process.err if "config.trap" in line]
+
+
+def test_the_daemon_says_the_same_in_its_log(start, tmp_path):
+    file = tmp_path / "risky.yaml"
+    file.write_text(RISKY)
     process = start(Process, "run", "-c", file)
     wait_for(lambda: any("server.started" in line for line in process.err), "the start")
-    said = [line for line in process.err if "config.trap" in line]
+    said = traps(process)
     assert len(said) == 1 and "risky.yaml:5:27: danger: " in said[0], process.err
     assert said[0].endswith("[timeout-none]; `firebreak check` says what to write"), said[0]
+
+
+def test_and_at_a_reload(start, tmp_path):
+    file = tmp_path / "changing.yaml"
+    file.write_text(RISKY.replace("timeout: none", "timeout: 20s"))
+    process = start(Process, "run", "-c", file)
+    wait_for(lambda: any("server.started" in line for line in process.err), "the start")
+    assert traps(process) == []
+    file.write_text(RISKY)
+    process.popen.send_signal(signal.SIGHUP)
+    wait_for(lambda: traps(process), "what is risky in the new file")
+    assert "changing.yaml:5:27: danger: " in traps(process)[0]
