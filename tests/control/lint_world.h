@@ -25,7 +25,7 @@ struct parts {
 
 static char yaml[16 * 1024];
 
-static const char *write_yaml(const struct parts *p)
+static inline const char *write_yaml(const struct parts *p)
 {
     char hosts[4096] = "";
     size_t at = 0;
@@ -55,7 +55,7 @@ struct looked_at {
     struct snapshot *snapshot;
 };
 
-static void look_at(struct looked_at *w, const char *text, const struct snapshot *before)
+static inline void look_at(struct looked_at *w, const char *text, const struct snapshot *before)
 {
     const struct config_source source = {BYTES("f.yaml"), bytes_of(text)};
     struct config_loaded loaded;
@@ -75,14 +75,14 @@ static void look_at(struct looked_at *w, const char *text, const struct snapshot
         fail_msg("not valid:\n%s\n%s", text, text_end(&t));
 }
 
-static void look_away(struct looked_at *w)
+static inline void look_away(struct looked_at *w)
 {
     snapshot_drop(w->snapshot);
     lint_release(&w->lint);
     config_errors_release(&w->errors);
 }
 
-static const struct lint_finding *find(const struct looked_at *w, const char *trap)
+static inline const struct lint_finding *find(const struct looked_at *w, const char *trap)
 {
     for (uint32_t i = 0; i < w->lint.kept; i++)
         if (strcmp(w->lint.findings[i].trap, trap) == 0)
@@ -91,7 +91,7 @@ static const struct lint_finding *find(const struct looked_at *w, const char *tr
 }
 
 /* The findings' names with a blank between, in the order of the file. */
-static const char *names(const struct looked_at *w)
+static inline const char *names(const struct looked_at *w)
 {
     static char room[2048];
     struct text t;
