@@ -72,15 +72,27 @@ static bool index_hosts(struct succession *u, struct cluster_state *state,
     return true;
 }
 
+/* As Envoy has it: a host that was away starts without history. */
+static void forget_history(struct host *h)
+{
+    outlier_runs_init(&h->runs);
+    outlier_host_init(&h->judged);
+    atomic_store_explicit(&h->ejections, 0, memory_order_relaxed);
+}
+
 static bool place_endpoint(struct cluster_state *state, const struct config_names *slots,
                            struct endpoint *e, uint64_t version)
 {
     uint32_t known = config_names_find(slots, e->text);
+    struct host_state *h;
 
     e->slot = known != CONFIG_NO_NAME ? known : cluster_state_add(state, &e->address, e->text);
     if (e->slot == HOST_NO_SLOT)
         return false;
-    host_state_of(state->slots[e->slot])->named_by = version;
+    h = host_state_of(state->slots[e->slot]);
+    if (h->absent_since != 0)
+        forget_history(&h->host);
+    h->named_by = version;
     return true;
 }
 

@@ -123,6 +123,8 @@ static void check_host_bounds(struct laws *l)
     for (uint32_t i = 0; i < hosts->count; i++) {
         const struct host *h = hosts->at[i];
 
+        if (h == NULL)
+            continue;
         if (limit_used(&h->connections) > most->max_connections)
             broken(l, "law 8", "more connections to a host than allowed; host", i);
         if (limit_used(&h->pending) > most->max_pending)
