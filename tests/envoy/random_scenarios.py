@@ -2,7 +2,6 @@
 """Scenarios drawn from a seed: a cluster, rules or limits, and what happens to one request after the
 other. The same seed is the same scenario. One host, so that the balancer has no choice to differ in."""
 import random
-import select
 
 import catalogue
 import configs
@@ -83,7 +82,7 @@ class Holding:
         """Finishes what is answered without having been released: refused."""
         self.s.quiet()
         for call in list(self.open):
-            if select.select([call.conn.sock], [], [], 0)[0]:
+            if self.s.answered(call):
                 self.s.finish(call)
                 self.open.remove(call)
 

@@ -2,6 +2,7 @@
 """One scenario on one proxy: its upstream, its requests, its observations."""
 import dataclasses
 import datetime
+import select
 import socket
 import time
 
@@ -138,6 +139,11 @@ class Run:
     def release(self, call):
         call.script.release.set()
         return self.finish(call)
+
+    @staticmethod
+    def answered(call):
+        """Whether there is something to read for the client."""
+        return bool(select.select([call.conn.sock], [], [], 0)[0])
 
     def reached(self, call, attempts=1):
         """Waits until the upstream has seen the request."""

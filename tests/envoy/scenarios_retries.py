@@ -187,17 +187,16 @@ def route_timeout_not_retried(s):
     s.get(silent())
 
 
-@scenario(AREA, "max_retries 1: a second one beside the first in its back-off is refused, flag UO",
-          retry=on("5xx", base=20, max=20), limits={"max_retries": 1}, timeout=1)
+@scenario(AREA, "max_retries 1: a second one beside the first is refused, flag UO", retry=on("5xx"), limits={"max_retries": 1})
 def retries_refused(s):
-    first = s.start(bare(503))
-    s.reached(first)
-    s.await_stat(circuit_breakers__default__rq_retry_open=1)
-    s.observe("one in back-off", s.gauges())
+    first = s.start([bare(503), held(answer())])
+    s.reached(first, 2)
+    s.observe("one under way", s.gauges())
     s.get(bare(503))
     s.get(bare(500))
     s.get()
-    s.finish(first)
+    s.release(first)
+    s.get([bare(503), answer()])
 
 
 @scenario(AREA, "a retry budget of nothing: the failure goes on, flag UO (C3)", retry=on("5xx"),
@@ -206,14 +205,30 @@ def no_budget(s):
     s.get([bare(500), answer()])
 
 
-@scenario(AREA, "a retry budget of 20 %, at least one at a time", retry=on("5xx", base=20, max=20), timeout=1,
+@scenario(AREA, "a retry budget of 20 %, at least one at a time", retry=on("5xx"),
           limits={"retry_budget": {"budget_percent": 20, "min_retry_concurrency": 1}})
 def budget_of_one(s):
-    first = s.start(bare(503))
-    s.await_stat(retry__upstream_rq_503=1)
-    s.observe("one in back-off", s.gauges())
+    first = s.start([bare(503), held(answer())])
+    s.reached(first, 2)
+    s.observe("one under way", s.gauges())
     s.get(bare(503))
-    s.finish(first)
+    s.release(first)
+    s.get([bare(503), answer()])
+
+
+@scenario(AREA, "a retry budget of 50 %: of six under way three may be retries", retry=on("5xx"),
+          limits={"retry_budget": {"budget_percent": 50, "min_retry_concurrency": 0}})
+def budget_by_requests(s):
+    calls = [s.start(held(answer())) for _ in range(3)]
+    for call in calls:
+        s.reached(call)
+    for _ in range(5):
+        calls.append(s.start([bare(503), held(answer())]))
+        s.await_true(lambda: len(calls[-1].script.seen) == 2 or s.answered(calls[-1]), "a retry or a refusal")
+        s.quiet()
+    s.observe("retried", [len(c.script.seen) for c in calls])
+    for call in calls:
+        s.release(call)
 
 
 @scenario(AREA, "an overflow is not retried", retry=on("5xx,reset,connect-failure", 3), limits={"max_requests": 1})
