@@ -206,7 +206,7 @@ class Host:
                     script.bodies.append(wire.read_body(fields))
                 action(wire, script)
                 wire.served += 1
-        except (Gone, OSError):
+        except (Gone, OSError, ValueError):  # ValueError: its socket was closed beside it
             if script:
                 script.gone.set()
             wire.finish()
