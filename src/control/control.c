@@ -345,6 +345,8 @@ static bool start_watch(struct control *c, const struct control_setup *setup)
         .wheel = &c->wheel,
         .clock = c->clock,
         .log = c->log,
+        .workers = c->workers,
+        .worker_count = c->worker_count,
         .seed = setup->seed,
     };
 

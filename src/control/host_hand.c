@@ -5,8 +5,8 @@
 
 #include "base/list.h"
 #include "base/memory.h"
+#include "control/health_news.h"
 #include "control/panic_note.h"
-#include "model/messages.h"
 
 #define LOOK_EVERY        (100 * NS_PER_MS) /* while a drain goes on */
 #define DURATION_TEXT_MAX 64
@@ -79,10 +79,7 @@ static void log_drained(const struct host_hand *h, const struct cluster *c,
 /* What is idle is closed now, not at the next request. A full mailbox is tried again. */
 static void tell_workers(const struct host_hand *h, struct cluster_state *state)
 {
-    const struct message m = {.kind = MESSAGE_HEALTH, .object = state};
-
-    for (uint32_t i = 0; i < h->setup.worker_count; i++)
-        mailbox_post(h->setup.workers[i], &m);
+    health_news(h->setup.workers, h->setup.worker_count, state);
 }
 
 static bool is_draining(const struct host_state *host)

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/text.h"
+#include "control/health_news.h"
 #include "control/outlier_event.h"
 #include "control/panic_note.h"
 #include "policy/host.h"
@@ -200,6 +201,8 @@ static void set_health(struct watched *c, uint32_t index, mono_ns now)
     c->changed_slot = h->slot;
     host_set_health(&c->state->hosts, h->slot,
                     judged(c, index)->ejected ? HOST_EJECTED : HOST_HEALTHY);
+    if (judged(c, index)->ejected)
+        health_news(c->watch->setup.workers, c->watch->setup.worker_count, c->state);
     panic_note(c->config, c->watch->setup.log, now);
 }
 

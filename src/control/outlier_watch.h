@@ -23,7 +23,9 @@ struct outlier_watch_setup {
     struct wheel *wheel;
     struct clock *clock; /* the wall clock of the events */
     struct log *log;
-    struct event_log *events; /* NULL: none */
+    struct event_log *events;       /* NULL: none */
+    struct mailbox *const *workers; /* told of ejections */
+    uint32_t worker_count;
     uint64_t seed;
 };
 

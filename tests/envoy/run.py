@@ -2,7 +2,6 @@
 """One scenario on one proxy: its upstream, its requests, its observations."""
 import dataclasses
 import datetime
-import select
 import socket
 import time
 
@@ -34,6 +33,7 @@ class Run:
         self.seen = {}  # further observations, by name
         self.main = None
         self.group = None
+        self.in_step = True  # wait after each request for the thread that ejects
         self.extra = []
         self.trouble = None  # why the scenario could not be played to its end
 
@@ -76,12 +76,12 @@ class Run:
                 for e in self.side.events(self.name)
                 if e["action"] == action and (e["enforced"] or action == "UNEJECT")]
 
-    def time_out(self, provoke, base):
-        """How long the host is out after |provoke|, in whole multiples of |base|, by the event log."""
+    def time_out(self, provoke, unit):
+        """How long the host is out after |provoke|, by the event log, in |unit|s."""
         before = len(self.actions("UNEJECT"))
         provoke()
         self.await_true(lambda: len(self.actions("UNEJECT")) > before, "the return")
-        return int((self.actions("UNEJECT")[-1] - self.actions("EJECT")[-1]).total_seconds() / base)
+        return round((self.actions("UNEJECT")[-1] - self.actions("EJECT")[-1]).total_seconds() / unit)
 
     def observe(self, name, value):
         self.seen[name] = value
@@ -129,7 +129,7 @@ class Run:
         if not call.record["whole"] or call.record["close"]:
             self.main.close()
             self.main = None
-        if self.setup.outlier is not None:
+        if self.setup.outlier is not None and self.in_step:
             self.side.page("/ready")  # answered by the thread that ejects, after what it was told before
         return status
 
@@ -143,7 +143,7 @@ class Run:
     @staticmethod
     def answered(call):
         """Whether there is something to read for the client."""
-        return bool(select.select([call.conn.sock], [], [], 0)[0])
+        return upstream.readable(call.conn.sock, 0)
 
     def reached(self, call, attempts=1):
         """Waits until the upstream has seen the request."""

@@ -12,6 +12,12 @@ import struct
 import threading
 
 
+def readable(sock, milliseconds):
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(milliseconds))
+
+
 class Gone(Exception):
     """The proxy closed the connection."""
 
@@ -83,8 +89,7 @@ class Wire:
     def wait(self, event):
         """Until |event| is set; Gone if the proxy closes first."""
         while not event.is_set():
-            readable, _, _ = select.select([self.sock], [], [], 0.01)
-            if readable and not self.sock.recv(1, socket.MSG_PEEK):
+            if readable(self.sock, 10) and not self.sock.recv(1, socket.MSG_PEEK):
                 raise Gone
 
 

@@ -155,6 +155,31 @@ static void hosts_that_say_connection_close_are_no_failures(void **state)
     plane_end(&p);
 }
 
+/* As with Envoy: no connection outlives the ejection idle, and none waits for a request to go. */
+static void an_ejected_hosts_idle_connections_go_at_once(void **state)
+{
+    (void)state;
+
+    plane_settings(&p, 5, 2);
+    p.settings.cluster.outlier.consecutive_5xx = 22; /* more than one burst */
+    p.settings.cluster.outlier.consecutive_gateway = 0;
+    plane_go(&p);
+    burst(100, 100 * NS_PER_MS);
+    plane_run(&p, NS_PER_S);
+    assert_int_equal(of_host(0, ENDPOINT_cx_active), 20);
+    p.rig.servers[0].mood.error_permille = 1000;
+    p.rig.servers[0].mood.error_status = 500;
+    burst(100, 100 * NS_PER_MS);
+    plane_run(&p, NS_PER_S);
+    assert_int_equal(of_host(0, ENDPOINT_cx_active), 20);
+    burst(50, 100 * NS_PER_MS); /* these are enough */
+    plane_run(&p, NS_PER_S);
+    assert_int_equal(host_health(rig_state(&p.rig)->hosts.at[0]), HOST_EJECTED);
+    assert_int_equal(of_host(0, ENDPOINT_cx_active), 0);
+    assert_true(of_host(1, ENDPOINT_cx_active) >= 10);
+    plane_end(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +188,7 @@ int main(void)
         cmocka_unit_test(the_last_host_drained_leaves_nobody_and_that_is_said),
         cmocka_unit_test(who_waits_for_a_slot_gets_no_drained_host),
         cmocka_unit_test(hosts_that_say_connection_close_are_no_failures),
+        cmocka_unit_test(an_ejected_hosts_idle_connections_go_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
