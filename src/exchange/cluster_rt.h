@@ -68,6 +68,17 @@ bool cluster_rt_serves(struct cluster_rt *rt, uint32_t host);
  */
 uint32_t cluster_rt_connect_failed(struct cluster_rt *rt, uint32_t host, mono_ns now);
 
+/* As Envoy, where that is asked for (policy/differences.h). */
+static inline bool cluster_rt_queues_at_hosts(const struct cluster_rt *rt)
+{
+    return as_envoy(rt->config->differences, DIFFERENCE_QUEUE_PER_HOST);
+}
+
+static inline bool cluster_rt_connect_fails_all(const struct cluster_rt *rt)
+{
+    return as_envoy(rt->config->differences, DIFFERENCE_CONNECT_FAILS_ALL);
+}
+
 static inline struct host_state *cluster_rt_host(const struct cluster_rt *rt, uint32_t host)
 {
     return host_state_of(rt->hosts.at[host]);

@@ -285,11 +285,10 @@ void exchange_move(struct exchange *x, uint32_t host)
         endpoint_rt_count(x->cluster, host, ENDPOINT_rq_pending_active);
 }
 
-/* Where maxConnections says how many connects there can be, only who waits for a slot is pending.
- */
-static bool connects_pend(const struct circuit_limits *most)
+/* Where maxConnections bounds the connects, only who waits for a slot is pending. */
+static bool connects_pend(const struct cluster_rt *rt)
 {
-    return most->connects_pend || most->max_connections == LIMIT_NONE;
+    return rt->config->limits.max_connections == LIMIT_NONE || cluster_rt_queues_at_hosts(rt);
 }
 
 bool exchange_await_connect(struct exchange *x)
@@ -298,7 +297,7 @@ bool exchange_await_connect(struct exchange *x)
     if (!x->holds_host_pending && !take_host_place(x))
         return false;
     x->try_deadline = MONO_NEVER; /* the connect has a time limit of its own */
-    if (!connects_pend(&x->cluster->config->limits))
+    if (!connects_pend(x->cluster))
         give_place(x);
     return true;
 }

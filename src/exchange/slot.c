@@ -24,11 +24,11 @@ static void count_open(struct cluster_rt *rt, uint32_t host)
 }
 
 static enum slot take(struct cluster_rt *rt, struct process_state *process, uint32_t host,
-                      uint32_t most)
+                      uint32_t most, uint32_t host_most)
 {
     struct host *h = host_of(rt, host);
 
-    if (!limit_take(&h->connections, rt->config->limits.host.max_connections))
+    if (!limit_take(&h->connections, host_most))
         return SLOT_HOST_FULL;
     if (!limit_take(&rt->state->connections, most)) {
         limit_give(&h->connections);
@@ -45,12 +45,14 @@ static enum slot take(struct cluster_rt *rt, struct process_state *process, uint
 
 enum slot slot_take(struct cluster_rt *rt, struct process_state *process, uint32_t host)
 {
-    return take(rt, process, host, rt->config->limits.max_connections);
+    const struct circuit_limits *most = &rt->config->limits;
+
+    return take(rt, process, host, most->max_connections, most->host.max_connections);
 }
 
 enum slot slot_take_beyond(struct cluster_rt *rt, struct process_state *process, uint32_t host)
 {
-    return take(rt, process, host, LIMIT_NONE);
+    return take(rt, process, host, LIMIT_NONE, LIMIT_NONE);
 }
 
 enum slot slot_unused(struct cluster_rt *rt, struct process_state *process, uint32_t host)

@@ -47,7 +47,6 @@ struct circuit_limits {
     uint32_t max_requests;
     uint32_t max_retries;
     uint32_t max_requests_per_connection; /* 0: no limit */
-    bool connects_pend; /* who waits for a connect of its own takes a place among the pending */
     struct host_limits host;
     span_ns queue_timeout; /* longest wait where maxConnections is reached; MONO_NEVER: none */
 };

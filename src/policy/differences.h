@@ -28,7 +28,12 @@
     X(FAILED_CONNECT_STAYS, "failedConnectStays",                                                  \
       "a connect that failed fails the request: it moves to no other host without a retry policy") \
     X(LOST_REUSE_FAILS, "lostReuseFails",                                                          \
-      "a reused connection that the host had closed already fails the request, and counts")
+      "a reused connection that the host had closed already fails the request, and counts")        \
+    X(QUEUE_PER_HOST, "queuePerHost",                                                              \
+      "requests wait at the host that was picked, on their own worker; who waits for a connect "   \
+      "is pending, too; a pool without any connection opens one beyond maxConnections")            \
+    X(CONNECT_FAILS_ALL, "connectFailsAll",                                                        \
+      "a connect that fails fails all requests that wait for that host on the worker")
 
 enum difference {
 #define X(name, key, text) DIFFERENCE_##name,

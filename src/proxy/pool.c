@@ -367,6 +367,45 @@ void pools_slot_news(struct cluster_pools *c)
     hand_out(c);
 }
 
+/* --- queues at the hosts, as Envoy has them --- */
+
+#define CONNECTS_AT_A_TIME 3 /* Envoy's */
+
+static void fail_waiting(struct pool *p, enum attempt_fault fault)
+{
+    struct stream *s;
+
+    /* Who comes back at once, for another attempt, is not failed again. */
+    for (uint32_t n = p->waiting_count; n > 0 && (s = next_waiting(&p->waiting)) != NULL; n--)
+        stream_connect_failed(s, fault);
+}
+
+/* A connection for each who waits, while there are slots; one in any case. */
+static void open_wished(struct pool *p)
+{
+    struct cluster_pools *c = p->cluster;
+    enum opened opened = OPENED;
+
+    for (unsigned n = 0; n < CONNECTS_AT_A_TIME && p->waiting_count > p->connecting; n++) {
+        opened = open_one(p);
+        if (opened != OPENED)
+            break;
+    }
+    if (opened == NO_SLOT)
+        slot_count_overflow(&c->rt);
+    if (opened != OPENED && p->open == 0)
+        opened = connect_in(p, slot_take_beyond(&c->rt, c->worker->setup.process, p->host));
+    if (opened != OPENED && p->open == 0)
+        fail_waiting(p, FAULT_LOCAL);
+}
+
+static void wait_in_hosts_queue(struct pool *p, struct stream *s)
+{
+    (void)exchange_await_connect(&s->x); /* it has its place at the host already */
+    wait_at_host(p, s);
+    open_wished(p);
+}
+
 /* --- a request comes --- */
 
 /* A connect is under way that nobody waits for any more. */
@@ -437,7 +476,10 @@ void pool_get(struct cluster_pools *c, uint32_t host, struct stream *s, enum poo
     must_wait(s);
     if (s->x.state != EXCHANGE_QUEUED)
         return;
-    find_way(c->pools[exchange_host(&s->x)], s);
+    if (cluster_rt_queues_at_hosts(&c->rt))
+        wait_in_hosts_queue(c->pools[exchange_host(&s->x)], s);
+    else
+        find_way(c->pools[exchange_host(&s->x)], s);
 }
 
 /* --- what happens to connections --- */
@@ -504,6 +546,8 @@ void pool_closed(struct pool *p)
 
     p->open--;
     slot_give(&c->rt, c->worker->setup.process, p->host);
+    if (p->waiting_count > 0)
+        note_served(p); /* the others at this host may need one in its place */
     hand_out(c);
 }
 
@@ -519,10 +563,12 @@ void pools_end_turn(struct worker *w)
     struct list *at;
 
     while ((at = list_pop_front(&w->served_pools)) != NULL) {
-        struct cluster_pools *c = CONTAINER_OF(at, struct pool, served)->cluster;
+        struct pool *p = CONTAINER_OF(at, struct pool, served);
 
-        if (!list_empty(&c->queue))
-            slot_count_overflow(&c->rt);
+        if (p->waiting_count > p->connecting && cluster_rt_queues_at_hosts(&p->cluster->rt))
+            open_wished(p);
+        else if (!list_empty(&p->cluster->queue))
+            slot_count_overflow(&p->cluster->rt);
     }
 }
 
@@ -551,8 +597,13 @@ static void charge(struct pool *p)
 
 void pool_connect_failed(struct pool *p, enum attempt_fault fault)
 {
-    struct stream *s = p->waiting_count > p->connecting ? next_waiting(&p->waiting) : NULL;
+    struct stream *s;
 
+    if (cluster_rt_connect_fails_all(&p->cluster->rt)) {
+        fail_waiting(p, fault);
+        return;
+    }
+    s = p->waiting_count > p->connecting ? next_waiting(&p->waiting) : NULL;
     if (s != NULL)
         stream_connect_failed(s, fault);
     else if (fault != FAULT_LOCAL)

@@ -102,7 +102,8 @@ static void check_bounds(struct laws *l)
     const struct rig *r = l->rig;
     struct cluster_state *s = rig_state(r);
 
-    if (r->process.outgoing > most->max_connections)
+    if (r->process.outgoing > most->max_connections &&
+        !as_envoy(l->truth->cluster.differences, DIFFERENCE_QUEUE_PER_HOST))
         broken(l, "law 8", "more upstream connections than allowed", r->process.outgoing);
     if (limit_used(&s->requests) > most->max_requests)
         broken(l, "law 8", "more requests than allowed", limit_used(&s->requests));

@@ -142,7 +142,7 @@ static void c1b_as_envoy_the_first_takes_the_only_place_while_it_connects(void *
     plane_settings(&p, 1, 1);
     p.settings.cluster.limits.max_connections = 1;
     p.settings.cluster.limits.max_pending = 1;
-    p.settings.cluster.limits.connects_pend = true;
+    p.settings.cluster.differences = DIFFERENCES_ENVOY;
     plane_go(&p);
     burst(2);
     plane_run(&p, 4 * NS_PER_S);
@@ -194,6 +194,65 @@ static void t_004_1_holds_for_a_warm_pool_and_for_a_cold_one(void **state)
 
     t_004_1_what_is_beyond_the_queue_is_refused_at_once(true);
     t_004_1_what_is_beyond_the_queue_is_refused_at_once(false);
+}
+
+/* --- as Envoy, where that is asked for --- */
+
+static void as_envoy_the_numbers_are_the_same_on_one_host(void **state)
+{
+    (void)state;
+
+    plane_settings(&p, 1, 1);
+    p.settings.cluster.limits.max_connections = 2;
+    p.settings.cluster.limits.max_pending = 3;
+    p.settings.cluster.differences = DIFFERENCES_ENVOY;
+    plane_go(&p);
+    hold_all(NS_PER_S);
+    ask_many(8);
+    plane_run(&p, 4 * NS_PER_S);
+    assert_int_equal(plane_answered(&p, 2), 5);
+    assert_int_equal(plane_answered(&p, 5), 3);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_overflow), 5);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_total), 2);
+    plane_end(&p);
+}
+
+static void as_envoy_each_host_may_have_one_connection_beyond_the_limit(void **state)
+{
+    (void)state;
+
+    plane_settings(&p, 3, 1);
+    p.settings.cluster.limits.max_connections = 1;
+    p.settings.cluster.differences = DIFFERENCES_ENVOY;
+    plane_go(&p);
+    hold_all(NS_PER_S);
+    ask_many(6);
+    plane_run(&p, 500 * NS_PER_MS);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_active), 3);
+    plane_run(&p, 3 * NS_PER_S);
+    assert_int_equal(plane_answered(&p, 2), 6);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_total), 3);
+    plane_end(&p);
+}
+
+static void as_envoy_one_failed_connect_fails_all_who_wait(void **state)
+{
+    (void)state;
+
+    plane_settings(&p, 1, 1);
+    p.settings.cluster.limits.max_connections = 1;
+    p.settings.cluster.connect_timeout = NS_PER_S;
+    p.settings.cluster.connect_failover = false;
+    p.settings.cluster.outlier.enabled = false;
+    p.settings.cluster.differences = DIFFERENCES_ENVOY;
+    plane_go(&p);
+    server_set_road(&p.rig.servers[0], ROAD_BLACK_HOLE);
+    burst(5);
+    plane_run(&p, 1200 * NS_PER_MS);
+    assert_int_equal(plane_answered(&p, 5), 5);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_rq_pending_failure_eject), 5);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_connect_fail), 1);
+    plane_end(&p);
 }
 
 /* --- the order, over all workers --- */
@@ -460,6 +519,9 @@ int main(void)
         cmocka_unit_test(c1b_as_envoy_the_first_takes_the_only_place_while_it_connects),
         cmocka_unit_test(a_connect_of_ones_own_takes_a_place_where_connections_are_not_limited),
         cmocka_unit_test(t_004_1_holds_for_a_warm_pool_and_for_a_cold_one),
+        cmocka_unit_test(as_envoy_the_numbers_are_the_same_on_one_host),
+        cmocka_unit_test(as_envoy_each_host_may_have_one_connection_beyond_the_limit),
+        cmocka_unit_test(as_envoy_one_failed_connect_fails_all_who_wait),
         cmocka_unit_test(who_waits_is_served_in_the_order_of_coming_on_whatever_worker),
         cmocka_unit_test(slots_do_not_lie_idle_while_requests_wait),
         cmocka_unit_test(an_idle_connection_of_one_worker_is_given_up_for_a_request_of_another),
