@@ -60,9 +60,10 @@ LINT_TRAP(lint_queue_below_connections)
 {
     const struct circuit_limits *l = &s->cluster->limits;
     bool bounded = l->max_connections != LIMIT_NONE;
+    bool at_hosts = as_envoy(s->cluster->differences, DIFFERENCE_QUEUE_PER_HOST);
     uint32_t places = bounded ? l->max_connections : s->cluster->endpoint_count;
 
-    if (l->max_pending == LIMIT_NONE || (bounded && !l->connects_pend) || l->max_pending >= places)
+    if (l->max_pending == LIMIT_NONE || (bounded && !at_hosts) || l->max_pending >= places)
         return NULL;
     lint_say(&w->why,
              "a request without an idle connection takes a place among the pending while one is "
