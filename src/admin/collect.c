@@ -121,6 +121,8 @@ static void collect_lookups(struct samples *s, const struct scope *scope, const 
 
     scope_add(s, scope, &membership_change,
               atomic_load_explicit(&state->membership_changes, memory_order_relaxed));
+    for (unsigned m = 0; m < DISCOVERY_METRIC_COUNT; m++)
+        scope_add(s, scope, &discovery_metric_info[m], cell_read(&state->discovery[m]));
     scope_add(s, scope, &info_membership_total, c->endpoint_count);
     scope_add(s, scope, &info_membership_healthy, healthy_hosts(c));
     scope_add(s, scope, &info_cx_open, is_open(&state->connections, max->max_connections));

@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "control/discovery.h"
 #include "control/event_log.h"
 #include "control/host_hand.h"
 #include "control/outlier_watch.h"
@@ -38,6 +39,7 @@ struct control {
     struct outlier_watch *watch;
     struct list readers; /* struct control_reader */
     struct host_hand *hand;
+    struct discovery *discovery;
     mono_ns now;
     mono_ns drain_until;
     bool turning; /* inside a turn: |now| is fresh */
@@ -197,22 +199,43 @@ static void send_snapshot(struct control *c)
     tell_workers(c);
 }
 
-bool control_publish(struct control *c, struct snapshot *s)
+/* |full|: what discovery makes of |root|. Takes references of its own. */
+static bool put_in_force(struct control *c, struct snapshot *root, struct snapshot *full)
 {
     struct snapshot *before = c->snapshot;
 
-    freshen(c);
-    s->version = ++c->version;
-    if (!succession_prepare(s, before, oldest_in_use(c), c->worker_count) ||
-        !outlier_watch_adopt(c->watch, s, c->now))
+    root->version = full->version = ++c->version;
+    if (!succession_prepare(full, before, oldest_in_use(c), c->worker_count) ||
+        !outlier_watch_adopt(c->watch, full, c->now))
         return false;
-    c->snapshot = snapshot_take(s);
-    event_log_set(c->events, s->outlier_event_log);
-    host_hand_adopt(c->hand, s);
+    c->snapshot = snapshot_take(full);
+    event_log_set(c->events, full->outlier_event_log);
+    host_hand_adopt(c->hand, full);
+    discovery_adopt(c->discovery, root, full);
     c->settled = false;
     send_snapshot(c);
     snapshot_drop(before);
     return true;
+}
+
+bool control_publish(struct control *c, struct snapshot *s)
+{
+    struct snapshot *full = discovery_fill(c->discovery, s);
+    bool ok;
+
+    freshen(c);
+    ok = full != NULL && put_in_force(c, s, full);
+    snapshot_drop(full);
+    return ok;
+}
+
+/* Where there is no memory for it, the next turn tries again. */
+static void follow_names(struct control *c)
+{
+    struct snapshot *root = discovery_changed(c->discovery);
+
+    if (root != NULL)
+        (void)control_publish(c, root);
 }
 
 /* --- a turn --- */
@@ -230,6 +253,7 @@ void control_turn(struct control *c)
     poller_dispatch(c->poller);
     drain_inbox(c);
     wheel_run(&c->wheel, c->now);
+    follow_names(c);
     settle(c);
     c->turning = false;
 }
@@ -358,6 +382,14 @@ static bool start_watch(struct control *c, const struct control_setup *setup)
     return c->watch != NULL && outlier_watch_adopt(c->watch, c->snapshot, c->now);
 }
 
+static struct discovery *create_discovery(struct control *c, struct resolver *resolver)
+{
+    const struct discovery_setup setup = {
+        .wheel = &c->wheel, .clock = c->clock, .log = c->log, .resolver = resolver};
+
+    return discovery_create(&setup);
+}
+
 struct control *control_create(const struct control_setup *setup)
 {
     struct control *c = memory_take(sizeof(*c));
@@ -380,7 +412,9 @@ struct control *control_create(const struct control_setup *setup)
     timer_init(&c->repost, repost_due);
     c->outboxes = memory_take_array(c->worker_count + (size_t)1, sizeof(*c->outboxes));
     c->hand = create_hand(c);
-    if (c->outboxes == NULL || c->hand == NULL || !start_watch(c, setup)) {
+    c->discovery = create_discovery(c, setup->resolver);
+    if (c->outboxes == NULL || c->hand == NULL || c->discovery == NULL || !start_watch(c, setup) ||
+        !discovery_begin(c->discovery, c->snapshot)) {
         control_free(c);
         return NULL;
     }
@@ -392,6 +426,7 @@ void control_free(struct control *c)
 {
     if (c == NULL)
         return;
+    discovery_free(c->discovery);
     host_hand_free(c->hand);
     outlier_watch_free(c->watch);
     for (uint32_t i = 0; c->outboxes != NULL && i < c->worker_count; i++)

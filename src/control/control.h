@@ -20,6 +20,7 @@
 #include "io/log.h"
 #include "io/mailbox.h"
 #include "io/poller.h"
+#include "io/resolver.h"
 #include "model/process_state.h"
 #include "model/snapshot.h"
 
@@ -36,6 +37,8 @@ struct control_setup {
     struct log *log;
     struct files *files; /* of the event log */
     struct process_state *process;
+    struct resolver
+        *resolver; /* on |poller|, freed before the control; NULL: names stay as they are */
     struct snapshot *snapshot; /* takes a reference of its own */
 };
 

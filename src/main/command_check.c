@@ -96,7 +96,7 @@ static int load(struct checked *c, const struct option_texts *paths, const struc
     const struct lint_load load = {.paths = paths->items,
                                    .count = (uint32_t)paths->count,
                                    .files = &files,
-                                   .resolver = resolve_open(),
+                                   .resolver = resolve_open(NULL),
                                    .before = before};
     int status;
 

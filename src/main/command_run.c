@@ -225,7 +225,7 @@ static int load_files(struct run *r, const struct snapshot *before,
 static struct snapshot *load(void *owner, const struct snapshot *before, struct text *why)
 {
     struct run *r = owner;
-    struct config_resolver *resolver = resolve_open();
+    struct config_resolver *resolver = resolve_open(before);
     struct snapshot *s = NULL;
     struct config_errors errors;
     int status;

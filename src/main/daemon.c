@@ -10,10 +10,12 @@
 #include "control/control.h"
 #include "io/error.h"
 #include "main/command.h"
+#include "main/resolve.h"
 #include "os/clock.h"
 #include "os/mailbox.h"
 #include "os/poller.h"
 #include "os/process.h"
+#include "os/resolver.h"
 #include "os/signals.h"
 #include "os/threads.h"
 #include "os/usage.h"
@@ -44,6 +46,7 @@ struct daemon {
     struct mailbox **inboxes; /* of the workers */
     struct poller *poller;    /* the control loop's */
     struct mailbox *inbox;
+    struct resolver *resolver;
     struct control *control;
     struct reload *reload; /* NULL: there are no files */
     struct admin *admin;
@@ -248,6 +251,7 @@ static int open_control(struct daemon *d)
         .log = d->setup->log,
         .files = d->setup->files,
         .process = d->process,
+        .resolver = d->resolver,
         .snapshot = d->snapshot,
     };
 
@@ -385,6 +389,8 @@ static int open_all(struct daemon *d)
     int error = open_state(d);
 
     if (error == IO_OK)
+        error = resolve_create(d->poller, &d->resolver);
+    if (error == IO_OK)
         error = open_control(d);
     if (error != IO_OK)
         return fail(d, "start", error);
@@ -407,6 +413,7 @@ static void release(struct daemon *d)
     for (uint32_t i = 0; i < d->worker_count && d->workers != NULL; i++)
         worker_free(d->workers[i].worker);
     reload_free(d->reload);
+    os_resolver_free(d->resolver);
     control_free(d->control);
     access_log_free(d->access_log);
     for (uint32_t i = 0; i < d->worker_count && d->workers != NULL; i++) {

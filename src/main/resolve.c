@@ -16,6 +16,7 @@
 
 struct resolve {
     struct config_resolver base;
+    const struct snapshot *before;
     struct clock clock;
     struct poller *poller;
     struct resolver *resolver;
@@ -38,9 +39,8 @@ static void on_done(void *owner, int error, const struct address *addresses, siz
         a->address = addresses[0];
 }
 
-static int resolve(struct config_resolver *base, struct bytes host, struct address *out)
+static int look_up(struct resolve *r, struct bytes host, struct address *out)
 {
-    struct resolve *r = CONTAINER_OF(base, struct resolve, base);
     mono_ns until = mono_after(clock_read(&r->clock), PATIENCE);
     struct answer *a = calloc(1, sizeof(*a));
     int error;
@@ -61,16 +61,49 @@ static int resolve(struct config_resolver *base, struct bytes host, struct addre
     return error;
 }
 
-struct config_resolver *resolve_open(void)
+/* Its address in the configuration that is in force. */
+static bool find_before(const struct snapshot *s, struct bytes host, struct address *out)
+{
+    for (uint32_t i = 0; s != NULL && i < s->cluster_count; i++) {
+        const struct cluster *c = &s->clusters[i];
+
+        for (uint32_t k = 0; k < c->endpoint_count; k++) {
+            if (!bytes_equal_nocase(c->endpoints[k].hostname, host))
+                continue;
+            *out = c->endpoints[k].address;
+            out->port = 0;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int resolve(struct config_resolver *base, struct bytes host, struct address *out)
+{
+    struct resolve *r = CONTAINER_OF(base, struct resolve, base);
+    int error = look_up(r, host, out);
+
+    return error != IO_OK && find_before(r->before, host, out) ? IO_OK : error;
+}
+
+int resolve_create(struct poller *p, struct resolver **out)
+{
+    const struct os_resolver_options options = {.servers = getenv("FIREBREAK_NAMESERVERS")};
+
+    return os_resolver_create(p, &options, out);
+}
+
+struct config_resolver *resolve_open(const struct snapshot *before)
 {
     struct resolve *r = calloc(1, sizeof(*r));
 
     if (r == NULL)
         return NULL;
     r->base.resolve = resolve;
+    r->before = before;
     os_clock_init(&r->clock);
     if (os_poller_create(&r->clock, &r->poller) == IO_OK &&
-        os_resolver_create(r->poller, NULL, &r->resolver) == IO_OK)
+        resolve_create(r->poller, &r->resolver) == IO_OK)
         return &r->base;
     resolve_close(&r->base);
     return NULL;

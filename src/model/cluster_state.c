@@ -216,6 +216,8 @@ void cluster_state_reset(struct cluster_state *s)
             atomic_store_explicit(&s->outlier[m], 0, memory_order_relaxed);
     for (uint32_t f = 0; f < FLAG_SLOTS; f++)
         atomic_store_explicit(&s->flags_before.at[f], all_of_flag(s, f), memory_order_relaxed);
+    for (unsigned m = 0; m < DISCOVERY_METRIC_COUNT; m++)
+        atomic_store_explicit(&s->discovery[m], 0, memory_order_relaxed);
     reset_statuses(s);
     for (uint32_t i = 0; i < s->hosts.count; i++)
         if (s->hosts.at[i] != NULL)

@@ -45,6 +45,7 @@ struct cluster_state {
     struct cluster_cells **cells; /* [worker] */
     void **local;                 /* [worker]: what that worker has of the cluster; its alone */
     _Atomic uint64_t panic_since; /* mono_ns; MONO_NEVER: no panic; by the control thread */
+    _Atomic uint64_t discovery[DISCOVERY_METRIC_COUNT]; /* by the control thread, here and below */
     _Atomic uint64_t outlier[OUTLIER_METRIC_COUNT]; /* by the control thread, as are the rates */
     struct outlier_shown rates[OUTLIER_ORIGIN_COUNT];
     _Atomic uint64_t before[CLUSTER_METRIC_COUNT]; /* counted before the last reset */

@@ -2,6 +2,9 @@
 /* The life of a snapshot: made empty, given its run-time state, counted, freed whole. */
 #include "model/snapshot.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #include "base/list.h"
 #include "base/memory.h"
 #include "model/block.h"
@@ -158,6 +161,20 @@ struct snapshot *snapshot_create(void)
         return NULL;
     atomic_init(&s->refs, 1);
     arena_init(&s->arena, FIRST_BLOCK, SIZE_MAX);
+    return s;
+}
+
+struct snapshot *snapshot_derive(struct snapshot *base)
+{
+    const size_t from = offsetof(struct snapshot, listener_count);
+    struct snapshot *s = snapshot_create();
+
+    if (s == NULL)
+        return NULL;
+    memcpy((char *)s + from, (const char *)base + from, sizeof(*s) - from);
+    s->cluster_count = 0;
+    s->clusters = NULL;
+    s->base = snapshot_take(base);
     return s;
 }
 

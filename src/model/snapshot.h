@@ -140,6 +140,7 @@ struct snapshot {
     uint64_t version;
     struct snapshot *base; /* a reference: the one whose listeners these are; NULL: its own */
     struct arena arena;
+    /* From here on: what snapshot_derive copies. */
     uint32_t listener_count;
     const struct listener_config *listeners;
     uint32_t cluster_count;
@@ -172,6 +173,8 @@ void listener_state_drop(struct listener_state *s);
 
 /* An empty one with a reference of the caller's, to be filled. NULL: no memory. */
 struct snapshot *snapshot_create(void);
+/* The same, with all that |base| has but its clusters, and |base| as its base. */
+struct snapshot *snapshot_derive(struct snapshot *base);
 struct snapshot *snapshot_take(struct snapshot *s);
 /* The last reference frees it and drops the states of its clusters and listeners. */
 void snapshot_drop(struct snapshot *s);

@@ -62,7 +62,7 @@ static const struct endpoint *make_endpoints(struct rig *r, struct arena *arena,
             continue;
         all[i].address = r->servers[server].address;
         all[i].text = address_text(arena, &all[i].address);
-        all[i].hostname = all[i].text;
+        all[i].hostname = r->settings.name == NULL ? all[i].text : bytes_of(r->settings.name);
         all[i++].weight = 1;
     }
     *count = i;
@@ -82,6 +82,8 @@ static bool fill_snapshot(struct rig *r, struct snapshot *s, uint64_t hosts)
     c->name = BYTES("backend");
     c->stat_name = c->name;
     c->endpoints = make_endpoints(r, &s->arena, hosts, &c->endpoint_count);
+    if (r->settings.name != NULL)
+        c->endpoint_count = 1; /* the others come by name */
     *route = r->settings.route;
     route->path = BYTES("/");
     *l = r->settings.listener;
@@ -186,6 +188,19 @@ static bool start_worker(struct rig *r, uint32_t i)
     return true;
 }
 
+void rig_name_hosts(struct rig *r, uint64_t which)
+{
+    struct sim_name *n = sim_resolver_name(&r->resolver, r->settings.name);
+
+    n->count = 0;
+    for (uint32_t i = 0; i < r->settings.hosts && n->count < SIM_ADDRESSES; i++) {
+        if ((which & (uint64_t)1 << i) == 0)
+            continue;
+        n->at[n->count] = r->servers[i].address;
+        n->at[n->count++].port = 0;
+    }
+}
+
 static bool start_control(struct rig *r)
 {
     const struct control_setup setup = {
@@ -198,12 +213,18 @@ static bool start_control(struct rig *r)
         .log = &r->log.base,
         .files = &r->files.base,
         .process = r->state,
+        .resolver = &r->resolver.base,
         .snapshot = r->snapshot,
     };
 
+    sim_resolver_init(&r->resolver, &r->control_poller);
+    if (r->settings.name != NULL)
+        rig_name_hosts(r, UINT64_MAX);
     r->control = control_create(&setup);
-    if (r->control == NULL)
+    if (r->control == NULL) {
+        sim_resolver_release(&r->resolver);
         return false;
+    }
     r->control_loop.owner = r->control;
     world_loop_start(&r->control_loop);
     return true;
@@ -313,8 +334,10 @@ void rig_free_proxy(struct rig *r)
             worker_free(r->workers[i].worker);
         r->workers[i].worker = NULL;
     }
-    if (r->control != NULL)
+    if (r->control != NULL) {
+        sim_resolver_release(&r->resolver);
         control_free(r->control);
+    }
     r->control = NULL;
 }
 

@@ -18,6 +18,7 @@
 #include "sim/log.h"
 #include "sim/mailbox.h"
 #include "sim/net.h"
+#include "sim/resolver.h"
 #include "sim/server.h"
 #include "sim/world.h"
 
@@ -39,6 +40,7 @@ struct rig_settings {
     struct listener_config listener; /* all but name, address, routes and state */
     span_ns drain_timeout;
     struct bytes event_log; /* its path; empty: none */
+    const char *name; /* the hosts are this name's addresses in |resolver|; NULL: given as such */
 };
 
 struct rig_worker {
@@ -64,6 +66,7 @@ struct rig {
     struct world_loop control_loop;
     struct sim_poller control_poller;
     struct sim_mailbox control_inbox;
+    struct sim_resolver resolver;
     struct control *control;
     struct actor_loop client_loop;
     struct actor_loop server_loop;
@@ -85,6 +88,8 @@ bool rig_start(struct rig *r, const struct rig_settings *s);
  */
 #define RIG_ALL_HOSTS UINT64_MAX
 bool rig_reload(struct rig *r, uint64_t hosts);
+/* From now on the name has the addresses of the hosts in |which|, a bit each; 16 at most. */
+void rig_name_hosts(struct rig *r, uint64_t which);
 
 /* The proxy drains; true once all its loops are done. */
 bool rig_drain(struct rig *r, span_ns within);

@@ -14,6 +14,9 @@ const struct metric_info outlier_metric_info[OUTLIER_METRIC_COUNT] = {OUTLIER_ME
 #define X(name, kind, help) [HTTP_##name] = {#name, METRIC_##kind, help},
 const struct metric_info http_metric_info[HTTP_METRIC_COUNT] = {HTTP_METRICS(X)};
 #undef X
+#define X(name, kind, help) [DISCOVERY_##name] = {#name, METRIC_##kind, help},
+const struct metric_info discovery_metric_info[DISCOVERY_METRIC_COUNT] = {DISCOVERY_METRICS(X)};
+#undef X
 #define X(name, kind, help) [WORKER_##name] = {#name, METRIC_##kind, help},
 const struct metric_info worker_metric_info[WORKER_METRIC_COUNT] = {WORKER_METRICS(X)};
 #undef X

@@ -106,6 +106,13 @@ struct metric_info {
     X(ejections_consecutive_5xx, COUNTER, "deprecated: runs of 5xx seen")                          \
     X(ejections_success_rate, COUNTER, "deprecated: low success rates seen")
 
+/* cluster.<name>.<metric>; written by the control thread */
+#define DISCOVERY_METRICS(X)                                                                       \
+    X(update_attempt, COUNTER, "lookups of the endpoints' names")                                  \
+    X(update_success, COUNTER, "lookups answered with addresses")                                  \
+    X(update_failure, COUNTER, "lookups that failed: the last good addresses stay")                \
+    X(update_empty, COUNTER, "lookups answered without an address: the same")
+
 /* http.<listener>.<metric>; written by workers */
 #define HTTP_METRICS(X)                                                                            \
     X(downstream_cx_total, COUNTER, "client connections accepted")                                 \
@@ -162,6 +169,9 @@ enum endpoint_metric { ENDPOINT_METRICS(X) ENDPOINT_METRIC_COUNT };
 #define X(name, kind, help) OUTLIER_STAT_##name,
 enum outlier_metric { OUTLIER_METRICS(X) OUTLIER_METRIC_COUNT };
 #undef X
+#define X(name, kind, help) DISCOVERY_##name,
+enum discovery_metric { DISCOVERY_METRICS(X) DISCOVERY_METRIC_COUNT };
+#undef X
 #define X(name, kind, help) HTTP_##name,
 enum http_metric { HTTP_METRICS(X) HTTP_METRIC_COUNT };
 #undef X
@@ -172,6 +182,7 @@ enum worker_metric { WORKER_METRICS(X) WORKER_METRIC_COUNT };
 extern const struct metric_info cluster_metric_info[CLUSTER_METRIC_COUNT];
 extern const struct metric_info endpoint_metric_info[ENDPOINT_METRIC_COUNT];
 extern const struct metric_info outlier_metric_info[OUTLIER_METRIC_COUNT];
+extern const struct metric_info discovery_metric_info[DISCOVERY_METRIC_COUNT];
 extern const struct metric_info http_metric_info[HTTP_METRIC_COUNT];
 extern const struct metric_info worker_metric_info[WORKER_METRIC_COUNT];
 

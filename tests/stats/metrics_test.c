@@ -19,6 +19,7 @@ static const struct {
     {"cluster", cluster_metric_info, CLUSTER_METRIC_COUNT},
     {"endpoint", endpoint_metric_info, ENDPOINT_METRIC_COUNT},
     {"outlier", outlier_metric_info, OUTLIER_METRIC_COUNT},
+    {"discovery", discovery_metric_info, DISCOVERY_METRIC_COUNT},
     {"http", http_metric_info, HTTP_METRIC_COUNT},
     {"worker", worker_metric_info, WORKER_METRIC_COUNT},
 };
