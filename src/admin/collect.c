@@ -47,12 +47,12 @@ static void add_address(struct scope *scope, const struct address *a, char *room
 /* --- clusters --- */
 
 static void collect_codes(struct samples *s, const struct scope *scope,
-                          const struct cluster_state *state)
+                          const struct cluster_state *state, enum status_table which)
 {
     uint64_t counts[CODES] = {0};
 
     for (uint32_t w = 0; w < state->workers; w++) {
-        const struct status_cells *cells = &state->cells[w]->statuses;
+        const struct status_cells *cells = status_table(state->cells[w], which);
 
         for (unsigned i = 0; i < STATUS_SLOTS; i++) {
             uint32_t code = atomic_load_explicit(&cells->code[i], memory_order_acquire);
@@ -62,10 +62,10 @@ static void collect_codes(struct samples *s, const struct scope *scope,
         }
     }
     for (unsigned i = 0; i < STATUS_SLOTS; i++) {
-        uint32_t code = state->statuses_before.code[i];
+        uint32_t code = state->statuses_before[which].code[i];
 
         if (code < CODES)
-            counts[code] -= cell_read(&state->statuses_before.count[i]);
+            counts[code] -= cell_read(&state->statuses_before[which].count[i]);
     }
     for (uint32_t code = 0; code < CODES; code++)
         if (counts[code] != 0)
@@ -191,10 +191,42 @@ static void collect_external(struct samples *s, const struct cluster *c)
         if (value != 0)
             scope_add(s, &scope, &cluster_metric_info[mirrored[i]], value);
     }
-    collect_codes(s, &scope, c->state);
+    collect_codes(s, &scope, c->state, STATUS_FINAL);
 }
 
-static void collect_cluster(struct samples *s, const struct cluster *c)
+static void collect_retries(struct samples *s, const struct cluster *c)
+{
+    struct scope scope;
+
+    scope_init(&scope, SCOPE_ENVOY, "cluster_retry_");
+    scope_name(&scope, BYTES("cluster."));
+    scope_name(&scope, c->stat_name);
+    scope_name(&scope, BYTES(".retry."));
+    scope_label(scope.labels, "envoy_cluster_name", c->stat_name);
+    for (unsigned m = 0; m < RETRY_METRIC_COUNT; m++)
+        scope_add(s, &scope, &retry_metric_info[m],
+                  cluster_state_retry_sum(c->state, (enum retry_metric)m));
+    collect_codes(s, &scope, c->state, STATUS_RETRIED);
+}
+
+static const struct metric_info info_amplification = {
+    "amplification", METRIC_RATIO,
+    "firebreak: attempts for each request of the last ten seconds; 1: none again, 0: no requests"};
+static const struct metric_info info_tokens = {
+    "retry_budget_tokens", METRIC_GAUGE, "firebreak: retries the retry budget would allow now"};
+
+static void collect_amplification(struct samples *s, const struct scope *scope,
+                                  const struct cluster *c, mono_ns now)
+{
+    struct amplification a = cluster_state_amplification(c->state, now);
+    uint64_t permille = a.requests == 0 ? 0 : 1000 + a.extra * 1000 / a.requests;
+
+    scope_add(s, scope, &info_amplification, permille);
+    scope_add(s, scope, &info_tokens,
+              retry_budget_tokens(&c->state->retry_budget, &c->retry_budget, now));
+}
+
+static void collect_cluster(struct samples *s, const struct cluster *c, mono_ns now)
 {
     struct scope scope;
 
@@ -207,12 +239,14 @@ static void collect_cluster(struct samples *s, const struct cluster *c)
     for (unsigned m = 0; m < CLUSTER_METRIC_COUNT; m++)
         scope_add(s, &scope, &cluster_metric_info[m],
                   cluster_state_sum(c->state, (enum cluster_metric)m));
-    collect_codes(s, &scope, c->state);
+    collect_codes(s, &scope, c->state, STATUS_FINAL);
     collect_external(s, c);
     for (unsigned f = 0; f < FLAG_COUNT; f++)
         scope_add_flag(s, &scope, flag_name((enum flag_index)f), cluster_state_flag(c->state, f));
     collect_lookups(s, &scope, c);
     collect_cluster_histograms(s, &scope, c->state);
+    collect_amplification(s, &scope, c, now);
+    collect_retries(s, c);
     collect_outlier(s, c);
 }
 
@@ -386,10 +420,11 @@ static void collect_process(struct samples *s, const struct admin_view *v)
 
 /* --- the walk --- */
 
-static void step_cluster(struct collector *c, struct samples *s, const struct cluster *cluster)
+static void step_cluster(struct collector *c, struct samples *s, const struct cluster *cluster,
+                         mono_ns now)
 {
     if (!c->in_cluster) {
-        collect_cluster(s, cluster);
+        collect_cluster(s, cluster, now);
         c->in_cluster = true;
         c->host = 0;
     } else if (c->scope == COLLECT_ENDPOINTS && c->host < cluster->endpoint_count) {
@@ -405,7 +440,7 @@ bool collect_step(struct collector *c, struct samples *s, const struct admin_vie
     const struct snapshot *snapshot = view->snapshot;
 
     if (c->cluster < snapshot->cluster_count) {
-        step_cluster(c, s, &snapshot->clusters[c->cluster]);
+        step_cluster(c, s, &snapshot->clusters[c->cluster], view->now);
     } else if (c->listener < snapshot->listener_count) {
         collect_listener(s, &snapshot->listeners[c->listener++]);
     } else if (!c->done) {

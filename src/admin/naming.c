@@ -181,6 +181,7 @@ void scope_add(struct samples *s, const struct scope *scope, const struct metric
         .labels = scope->labels,
         .kind = info->kind == METRIC_COUNTER ? SAMPLE_COUNTER : SAMPLE_GAUGE,
         .value = shown(info, value),
+        .thousandths = info->kind == METRIC_RATIO,
     };
 
     write_name(n.name, scope, info->name);

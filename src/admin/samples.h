@@ -22,6 +22,7 @@ struct sample {
     const char *help;   /* NULL: Envoy's, which have none */
     enum sample_kind kind;
     uint64_t value;
+    bool thousandths;            /* |value| is in them */
     struct histogram *histogram; /* SAMPLE_HISTOGRAM: its sum over the workers, in us */
 };
 

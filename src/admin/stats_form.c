@@ -85,12 +85,20 @@ static void text_buckets(struct text *t, const struct histogram *h, enum stats_b
     }
 }
 
+static void put_number(struct text *t, const struct sample *sample)
+{
+    if (sample->thousandths)
+        text_double(t, (double)sample->value / 1000, 3);
+    else
+        text_u64(t, sample->value);
+}
+
 static void put_value(const struct stats_writer *w, const struct sample *sample)
 {
     struct text *t = &w->page->text;
 
     if (sample->kind != SAMPLE_HISTOGRAM)
-        text_u64(t, sample->value);
+        put_number(t, sample);
     else if (cell_read(&sample->histogram->count) == 0)
         text_str(t, "No recorded values");
     else if (w->buckets == BUCKETS_NONE)
@@ -208,7 +216,9 @@ static void write_json(struct stats_writer *w, const struct sample *sample)
         json_begin_histograms(w);
     json_object(j, NULL);
     json_text(j, "name", sample->name);
-    if (sample->kind != SAMPLE_HISTOGRAM)
+    if (sample->thousandths)
+        json_double(j, "value", (double)sample->value / 1000, 3);
+    else if (sample->kind != SAMPLE_HISTOGRAM)
         json_u64(j, "value", sample->value);
     else if (w->buckets == BUCKETS_NONE)
         json_quantiles(j, sample->histogram);
@@ -307,7 +317,7 @@ static void write_prometheus(struct stats_writer *w, const struct sample *sample
         return;
     }
     put_series(&w->page->text, sample, "", NULL);
-    text_u64(&w->page->text, sample->value);
+    put_number(&w->page->text, sample);
     text_char(&w->page->text, '\n');
 }
 

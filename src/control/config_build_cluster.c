@@ -265,6 +265,12 @@ static void build_cluster(struct config_build *b, const struct config_cluster *f
     c->alias = from->subset == NULL ? config_build_copy(b, from->name) : BYTES_NONE;
     c->host = config_build_copy(b, from->host);
     build_balancer(b, from, c);
+    c->retry_budget = from->resilience.retry_budget.is;
+    c->retry_share = (struct retry_share){
+        .given = from->policy.retry_budget.head.node != NULL,
+        .permille = from->policy.retry_budget.permille,
+        .least = from->policy.retry_budget.least,
+    };
     build_pool(b, from, c);
     config_build_outlier(b, from, c);
     build_panic(from, c);

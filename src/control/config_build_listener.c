@@ -162,6 +162,18 @@ static void find_cluster(struct config_build *b, const struct config_file *file,
     config_error_end(b->errors);
 }
 
+/* To wait without end is said by name, not by a number that may be a slip. */
+static void check_timeout(struct config_build *b, const struct config_route *from)
+{
+    const struct config_node *timeout = config_node_find(from->head.node, "timeout");
+
+    if (timeout == NULL || !bytes_equal(timeout->text, BYTES("0")))
+        return;
+    text_str(config_build_error(b, timeout), "'timeout' 0 would let requests wait without end: "
+                                             "write 0s or none if that is meant");
+    config_error_end(b->errors);
+}
+
 static void build_routes(struct config_build *b, const struct config_file *file,
                          const struct config_listener *from, struct listener_config *l)
 {
@@ -177,6 +189,8 @@ static void build_routes(struct config_build *b, const struct config_file *file,
         routes[i].timeout = each[i].timeout;
         routes[i].per_try_timeout = each[i].per_try_timeout;
         routes[i].idle_timeout = each[i].idle_timeout;
+        routes[i].retry = config_build_retry(b, &each[i].retry);
+        check_timeout(b, &each[i]);
         build_hosts(b, &each[i].match.hosts, &routes[i]);
         build_methods(b, &each[i].match.methods, &routes[i]);
         build_path(b, &each[i].match, from->merge_slashes, &routes[i]);
@@ -200,6 +214,7 @@ static void build_listener(struct config_build *b, const struct config_listener 
     l->body_timeout = from->body_timeout;
     l->idle_timeout = from->idle_timeout;
     l->trusted_hops = from->trusted_hops;
+    l->trust_retry_headers = from->trust_retry_headers;
     l->via = from->via;
     l->normalize_forwarded = from->forward_normalized;
     l->merge_slashes = from->merge_slashes;

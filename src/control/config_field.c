@@ -316,6 +316,9 @@ static void read_row(struct field_reader *r, const struct field *row,
     case FIELD_SIZE32:
     case FIELD_SIZE:
     case FIELD_SPAN:
+    case FIELD_SHARE:
+    case FIELD_PERCENT:
+    case FIELD_RATE:
     case FIELD_TEXT:
     case FIELD_NAME:
     case FIELD_ADDRESS:

@@ -21,6 +21,9 @@ enum field_kind {
     FIELD_SIZE32,  /* uint32_t, bytes */
     FIELD_SIZE,    /* uint64_t, bytes */
     FIELD_SPAN,    /* span_ns, whole milliseconds */
+    FIELD_SHARE,   /* uint32_t, thousandths: 20%, 12.5% */
+    FIELD_PERCENT, /* the same in Istio's form: 20, 12.5 */
+    FIELD_RATE,    /* uint32_t, a second: 3/s */
     FIELD_TEXT,    /* struct bytes, not empty */
     FIELD_NAME,    /* struct bytes that may stand in a metric's name */
     FIELD_ADDRESS, /* struct address */

@@ -54,6 +54,8 @@ void config_resolve_subset(const struct config_policy *subset, uint32_t port,
 
     if (subset->head.node == NULL)
         return;
+    if (subset->retry_budget.head.node != NULL)
+        policy->retry_budget = subset->retry_budget;
     if (entry != NULL) {
         take_entry(policy, entry);
         return;
@@ -74,6 +76,7 @@ struct config_clash config_resolve_both(struct config_policy *policy,
     else if (other->block.head.node != NULL)                                                       \
         return (struct config_clash){name, policy->block.head.node, other->block.head.node};
     PORT_BLOCKS(X)
+    X(retry_budget, "retryBudget")
 #undef X
     return (struct config_clash){.block = NULL};
 }

@@ -101,7 +101,12 @@ static const struct field route_rows[] = {
     {.name = "largeBody", .kind = FIELD_LATER, .help = "detection by class of request"},
     {.name = "priority", .kind = FIELD_LATER, .help = "load shedding"},
     {.name = "deadline", .kind = FIELD_LATER, .help = "deadline budgets"},
-    {.name = "retry", .kind = FIELD_LATER, .help = "retries and their budget"},
+    {.name = "retry",
+     .kind = FIELD_OBJECT,
+     .at = AT(retry),
+     .of = &config_retry_fields,
+     .preset_text = "none",
+     .help = "further attempts after one that failed"},
     {.name = NULL},
 };
 #undef AT
@@ -204,6 +209,15 @@ static const struct field listener_rows[] = {
      .max = 32,
      .preset = 0,
      .help = "proxies in front whose `X-Forwarded-For` entries are believed"},
+    {.name = "trustRetryHeaders",
+     .kind = FIELD_SWITCH,
+     .at = AT(trust_retry_headers),
+     .preset = 0,
+     .help =
+         "obey `x-envoy-retry-on`, `x-envoy-max-retries`, `x-envoy-retriable-status-codes`, "
+         "`x-envoy-retriable-header-names`, `x-envoy-upstream-rq-timeout-ms` and "
+         "`x-envoy-upstream-rq-per-try-timeout-ms` of requests; they go no further in any case. "
+         "Only where none but your own proxies connect"},
     {.name = "via", .kind = FIELD_SWITCH, .at = AT(via), .help = "add a `Via` field"},
     {.name = "forwardNormalized",
      .kind = FIELD_SWITCH,

@@ -50,6 +50,24 @@ struct config_match {
     struct field_items methods;
 };
 
+struct config_backoff {
+    struct field_head head;
+    span_ns base;
+    span_ns max; /* 0: not given */
+};
+
+struct config_retry {
+    struct field_head head;
+    uint32_t attempts;
+    struct field_items on;
+    struct field_items statuses;
+    struct field_items headers;
+    struct field_items methods;
+    struct config_backoff backoff;
+    uint32_t buffer_bytes;
+    bool count_in_answer;
+};
+
 struct config_route {
     struct field_head head;
     struct bytes name;
@@ -58,6 +76,7 @@ struct config_route {
     span_ns timeout;
     span_ns per_try_timeout;
     span_ns idle_timeout;
+    struct config_retry retry;
     struct config_expect expect;
     struct field_items accept;
 };
@@ -71,6 +90,7 @@ struct config_listener {
     span_ns body_timeout;
     span_ns idle_timeout;
     uint32_t trusted_hops;
+    bool trust_retry_headers;
     bool via;
     bool forward_normalized;
     bool merge_slashes;
@@ -172,6 +192,17 @@ struct config_differences {
     uint32_t is[DIFFERENCE_COUNT]; /* enum config_semantics; where the key is there */
 };
 
+struct config_retry_share {
+    struct field_head head;
+    uint32_t permille;
+    uint32_t least;
+};
+
+struct config_retry_budget {
+    struct field_head head;
+    struct retry_budget_config is;
+};
+
 struct config_locality {
     struct field_head head;
     uint32_t enabled;
@@ -195,6 +226,7 @@ struct config_tls {
  */
 struct config_policy {
     struct field_head head;
+    struct config_retry_share retry_budget;
     struct config_pool pool;
     struct config_outlier outlier;
     struct config_balancer balancer;
@@ -223,6 +255,7 @@ struct config_per_host {
 
 struct config_resilience {
     struct field_head head;
+    struct config_retry_budget retry_budget;
     bool connect_failover;
     struct field_items accept;
     uint32_t panic;     /* enum panic_policy */
@@ -305,6 +338,9 @@ extern const struct fields config_file_fields;
 extern const struct fields config_listener_fields;
 extern const struct fields config_route_fields;
 extern const struct fields config_cluster_fields;
+extern const struct fields config_retry_fields;
+extern const struct fields config_retry_share_fields;
+extern const struct fields config_retry_budget_fields;
 extern const struct fields config_endpoint_fields;
 extern const struct fields config_expect_fields;
 extern const struct fields config_accept_fields;

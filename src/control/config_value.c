@@ -27,6 +27,9 @@ static void store(const struct field *row, void *out, uint64_t value)
     case FIELD_SECONDS:
     case FIELD_SIZE32:
     case FIELD_CHOICE:
+    case FIELD_SHARE:
+    case FIELD_PERCENT:
+    case FIELD_RATE:
         memcpy(out, &narrow, sizeof(narrow));
         return;
     case FIELD_SIZE:
@@ -51,7 +54,8 @@ static void store(const struct field *row, void *out, uint64_t value)
 static bool is_narrow(enum field_kind kind)
 {
     return kind == FIELD_COUNT || kind == FIELD_SECONDS || kind == FIELD_SIZE32 ||
-           kind == FIELD_CHOICE;
+           kind == FIELD_CHOICE || kind == FIELD_SHARE || kind == FIELD_PERCENT ||
+           kind == FIELD_RATE;
 }
 
 uint64_t config_value_preset_number(const struct field *row)
@@ -91,6 +95,16 @@ const char *field_choice(const struct field *row, uint32_t i)
     return row->choice != NULL ? row->choice(i) : row->choices[i];
 }
 
+/* Thousandths as percent: 200 is 20, 125 is 12.5. */
+static void write_percent(struct text *t, uint64_t thousandths)
+{
+    text_u64(t, thousandths / 10);
+    if (thousandths % 10 == 0)
+        return;
+    text_char(t, '.');
+    text_u64(t, thousandths % 10);
+}
+
 void config_value_write(struct text *t, const struct field *row, uint64_t value)
 {
     static const char *const units[] = {"", "KiB", "MiB", "GiB"};
@@ -104,6 +118,12 @@ void config_value_write(struct text *t, const struct field *row, uint64_t value)
         text_duration(t, value);
     } else if (row->kind == FIELD_SECONDS) {
         text_duration(t, value * NS_PER_S);
+    } else if (row->kind == FIELD_SHARE || row->kind == FIELD_PERCENT) {
+        write_percent(t, value);
+        text_str(t, row->kind == FIELD_SHARE ? "%" : "");
+    } else if (row->kind == FIELD_RATE) {
+        text_u64(t, value);
+        text_str(t, "/s");
     } else if (row->kind == FIELD_CHOICE) {
         text_str(t, field_choice(row, (uint32_t)value));
     } else if (row->kind == FIELD_SIZE || row->kind == FIELD_SIZE32) {
@@ -131,6 +151,12 @@ static const char *wanted(enum field_kind kind)
     case FIELD_SIZE:
     case FIELD_SIZE32:
         return "a number of bytes: 65536, 64KiB, 1MiB";
+    case FIELD_SHARE:
+        return "a share with its sign, such as 20% or 12.5%";
+    case FIELD_PERCENT:
+        return "a number of percent without a sign, such as 20 or 12.5";
+    case FIELD_RATE:
+        return "a number a second, such as 3/s";
     case FIELD_TEXT:
     case FIELD_NAME:
         return "text";
@@ -251,6 +277,29 @@ static bool parse_switch(struct bytes b, uint64_t *value)
     return *value || bytes_equal(b, BYTES("off")) || bytes_equal(b, BYTES("false"));
 }
 
+/* "20", "12.5" as thousandths. */
+static bool parse_percent(struct bytes b, uint64_t *thousandths)
+{
+    size_t dot = bytes_find(b, '.');
+    uint64_t whole, tenths = 0;
+
+    if (!bytes_parse_u64(bytes_slice(b, 0, dot), &whole) || whole > UINT32_MAX / 10)
+        return false;
+    if (dot < b.len && (b.len != dot + 2 || !bytes_parse_u64(bytes_skip(b, dot + 1), &tenths)))
+        return false;
+    *thousandths = whole * 10 + tenths;
+    return true;
+}
+
+/* |b| without |end|; false where it does not end so. */
+static bool cut_end(struct bytes *b, struct bytes end)
+{
+    if (b->len < end.len || !bytes_equal(bytes_skip(*b, b->len - end.len), end))
+        return false;
+    *b = bytes_slice(*b, 0, b->len - end.len);
+    return true;
+}
+
 /* False: not a number of that kind; |*detail| may say more. */
 static bool parse_number(const struct field *row, struct bytes b, uint64_t *value,
                          const char **detail)
@@ -264,6 +313,12 @@ static bool parse_number(const struct field *row, struct bytes b, uint64_t *valu
         return bytes_parse_u64(b, value);
     if (row->kind == FIELD_SIZE || row->kind == FIELD_SIZE32)
         return text_parse_size(b, value);
+    if (row->kind == FIELD_SHARE)
+        return cut_end(&b, BYTES("%")) && parse_percent(b, value);
+    if (row->kind == FIELD_PERCENT)
+        return parse_percent(b, value);
+    if (row->kind == FIELD_RATE)
+        return cut_end(&b, BYTES("/s")) && bytes_parse_u64(b, value);
     if (!text_parse_duration(b, value))
         return false;
     if (*value % unit != 0) {

@@ -263,12 +263,60 @@ static void put_timeouts(struct text *t, const struct snapshot *s, uint32_t clus
     text_char(t, '\n');
 }
 
-static void put_retries(struct text *t, const struct cluster *c)
+static void put_route_retries(struct text *t, const struct route *route)
 {
+    const struct retry_policy *p = &route->retry->policy;
+    const char *before = " on ";
+
+    lint_say(t, "route %.*s: up to %u", (int)route->path.len, (const char *)route->path.data,
+             p->attempts);
+    for (uint32_t i = 0; retry_on_text(i) != NULL; i++) {
+        if ((p->on >> i & 1) == 0)
+            continue;
+        text_str(t, before);
+        text_str(t, retry_on_text(i));
+        before = ", ";
+    }
+    next_line(t);
+}
+
+static void put_at_once(struct text *t, const struct cluster *c)
+{
+    if (c->retry_share.given)
+        lint_say(t, "at once: %u.%u%% of the requests, never fewer than %u",
+                 c->retry_share.permille / 10, c->retry_share.permille % 10, c->retry_share.least);
+    else if (c->limits.max_retries != LIMIT_NONE)
+        lint_say(t, "at once: %u", c->limits.max_retries);
+    else
+        return;
+    next_line(t);
+}
+
+static void put_retries(struct text *t, const struct snapshot *s, uint32_t cluster)
+{
+    const struct cluster *c = &s->clusters[cluster];
+    bool any = false;
+
     heading(t, "retries");
-    text_str(t, c->connect_failover
-                    ? "none, but a connect that fails moves the request to another host, once\n"
-                    : "none\n");
+    for (uint32_t i = 0; i < s->listener_count; i++)
+        for (uint32_t k = 0; k < s->listeners[i].route_count; k++) {
+            const struct route *route = &s->listeners[i].routes[k];
+
+            if (route->cluster != cluster || route->retry == NULL)
+                continue;
+            put_route_retries(t, route);
+            any = true;
+        }
+    if (any)
+        put_at_once(t, c);
+    text_str(t, c->connect_failover ? "a connect that fails moves the request to another host, once"
+                                    : "a connect that fails stays where it is");
+    if (!any)
+        text_str(t, "; no other retries");
+    next_line(t);
+    lint_say(t, "all within %u.%u%% of the requests and %u a second, %u saved up\n",
+             c->retry_budget.earn_permille / 10, c->retry_budget.earn_permille % 10,
+             c->retry_budget.floor_per_s, c->retry_budget.capacity);
 }
 
 bool explain_cluster(struct text *t, const struct snapshot *s, uint32_t cluster)
@@ -291,6 +339,6 @@ bool explain_cluster(struct text *t, const struct snapshot *s, uint32_t cluster)
     put_differences(t, c->outlier.differences);
     put_limits(t, c);
     put_timeouts(t, s, cluster);
-    put_retries(t, c);
+    put_retries(t, s, cluster);
     return true;
 }

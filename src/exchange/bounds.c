@@ -27,3 +27,20 @@ void bounds_give_upstream(struct process_state *p)
 {
     limit_give(&p->upstream);
 }
+
+bool bounds_take_replay(struct process_state *p, uint64_t bytes)
+{
+    uint64_t used = atomic_load_explicit(&p->replay, memory_order_relaxed);
+
+    while (bytes <= p->replay_max && used <= p->replay_max - bytes) {
+        if (atomic_compare_exchange_weak_explicit(&p->replay, &used, used + bytes,
+                                                  memory_order_relaxed, memory_order_relaxed))
+            return true;
+    }
+    return false;
+}
+
+void bounds_give_replay(struct process_state *p, uint64_t bytes)
+{
+    atomic_fetch_sub_explicit(&p->replay, bytes, memory_order_relaxed);
+}

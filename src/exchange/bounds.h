@@ -21,4 +21,9 @@ bool bounds_client_room(const struct process_state *p);
 bool bounds_take_upstream(struct process_state *p);
 void bounds_give_upstream(struct process_state *p);
 
+/* Memory to keep more of a body for another attempt; false where all requests together have enough.
+ */
+bool bounds_take_replay(struct process_state *p, uint64_t bytes);
+void bounds_give_replay(struct process_state *p, uint64_t bytes);
+
 #endif

@@ -3,172 +3,16 @@
 
 #include <assert.h>
 
-#include "base/rng.h"
-#include "policy/host.h"
+#include "exchange/attempts.h"
+#include "exchange/retrying.h"
 #include "policy/lb.h"
 #include "policy/limit.h"
-#include "policy/outlier_runs.h"
 
 /* A connect that fails moves a request at most once (DESIGN.md: connectFailover). */
 #define FAILOVERS_MAX 1
 
 /* A dead reused connection is no fault of the host's: once more, on a fresh one, is enough. */
 #define RESENDS_MAX 1
-
-static void act(struct actions *out, struct action a)
-{
-    assert(out->count < ACTIONS_MAX);
-    out->at[out->count++] = a;
-}
-
-static void act_simple(struct actions *out, enum action_kind kind)
-{
-    act(out, (struct action){.kind = kind});
-}
-
-static struct attempt *present(struct exchange *x)
-{
-    return &x->attempts[(x->attempt_count - 1) % RECORD_ATTEMPTS_MAX];
-}
-
-static struct host *present_host(struct exchange *x)
-{
-    return x->cluster->hosts.at[present(x)->host];
-}
-
-static bool follows_envoy(const struct exchange *x, enum difference which)
-{
-    return as_envoy(x->cluster->config->differences, which);
-}
-
-/* --- evidence --- */
-
-static void learn(struct exchange *x, enum outlier_report report, uint32_t status, mono_ns now,
-                  struct actions *out)
-{
-    uint32_t host = present(x)->host;
-    outlier_triggers triggers = outlier_learn(&x->cluster->hosts.at[host]->runs,
-                                              &x->cluster->config->outlier, report, status, now);
-
-    if (triggers != 0)
-        act(out, (struct action){.kind = ACTION_ACCUSE, .host = host, .triggers = triggers});
-}
-
-/* --- limits --- */
-
-static void give_place(struct exchange *x)
-{
-    if (x->holds_pending)
-        limit_give(&x->cluster->state->pending);
-    x->holds_pending = false;
-}
-
-static void give_host_place(struct exchange *x)
-{
-    if (x->holds_host_pending)
-        limit_give(&present_host(x)->pending);
-    x->holds_host_pending = false;
-}
-
-static void give_pending(struct exchange *x)
-{
-    if (!x->waits)
-        return;
-    x->waits = false;
-    x->try_deadline = MONO_NEVER;
-    give_place(x);
-    give_host_place(x);
-    cluster_rt_uncount(x->cluster, CLUSTER_upstream_rq_pending_active);
-    endpoint_rt_uncount(x->cluster, present(x)->host, ENDPOINT_rq_pending_active);
-}
-
-static void give_host_request(struct exchange *x)
-{
-    if (x->holds_host_request)
-        limit_give(&present_host(x)->requests);
-    x->holds_host_request = false;
-}
-
-static void give_request(struct exchange *x)
-{
-    if (!x->holds_request)
-        return;
-    x->holds_request = false;
-    limit_give(&x->cluster->state->requests);
-    cluster_rt_uncount(x->cluster, CLUSTER_upstream_rq_active);
-    endpoint_rt_uncount(x->cluster, present(x)->host, ENDPOINT_rq_active);
-}
-
-/* --- attempts --- */
-
-/* So that a host is not forgotten while a request's record may name it. */
-static void hold_host(struct exchange *x, uint32_t host)
-{
-    cell_add(&endpoint_rt_cells(x->cluster, host)->held, 1);
-}
-
-static void unhold_host(struct exchange *x, uint32_t host)
-{
-    cell_sub(&endpoint_rt_cells(x->cluster, host)->held, 1);
-}
-
-void exchange_release(struct exchange *x)
-{
-    uint32_t remembered =
-        x->attempt_count < RECORD_ATTEMPTS_MAX ? x->attempt_count : RECORD_ATTEMPTS_MAX;
-
-    for (uint32_t i = 0; i < remembered; i++)
-        unhold_host(x, x->attempts[i].host);
-    x->attempt_count = 0;
-}
-
-static void attempt_start(struct exchange *x, uint32_t host, enum action_kind how, mono_ns now,
-                          struct actions *out)
-{
-    x->attempt_count++;
-    if (x->attempt_count > RECORD_ATTEMPTS_MAX)
-        unhold_host(x, present(x)->host);
-    hold_host(x, host);
-    *present(x) = (struct attempt){
-        .host = host,
-        .outcome = ATTEMPT_PENDING,
-        .picked_at = now,
-        .connected_at = MONO_NEVER,
-        .ended_at = MONO_NEVER,
-    };
-    atomic_fetch_add_explicit(&present_host(x)->in_flight, 1, memory_order_relaxed);
-    x->state = EXCHANGE_PICKED;
-    x->try_deadline = MONO_NEVER;
-    act(out, (struct action){.kind = how, .host = host});
-}
-
-static bool attempt_open(const struct exchange *x)
-{
-    return x->attempt_count > 0 &&
-           x->attempts[(x->attempt_count - 1) % RECORD_ATTEMPTS_MAX].outcome == ATTEMPT_PENDING;
-}
-
-/* Closes the present attempt's books; what becomes of its connection is said by an action. */
-static void attempt_end(struct exchange *x, enum attempt_outcome outcome, uint32_t flags,
-                        mono_ns now)
-{
-    struct attempt *a = present(x);
-
-    assert(a->outcome == ATTEMPT_PENDING);
-    give_pending(x);
-    give_host_request(x);
-    give_request(x);
-    a->outcome = outcome;
-    a->flags |= flags;
-    a->ended_at = now;
-    x->try_deadline = MONO_NEVER;
-    atomic_fetch_sub_explicit(&present_host(x)->in_flight, 1, memory_order_relaxed);
-}
-
-static void count_error(struct exchange *x)
-{
-    endpoint_rt_count(x->cluster, present(x)->host, ENDPOINT_rq_error);
-}
 
 /* --- endings --- */
 
@@ -178,8 +22,9 @@ static void finish(struct exchange *x, struct actions *out)
         x->holds_process = false;
         limit_give(&x->process->requests);
     }
+    retrying_call_off(x);
     x->state = EXCHANGE_DONE;
-    act_simple(out, ACTION_FINISH);
+    actions_add_simple(out, ACTION_FINISH);
 }
 
 static void give_reason(struct exchange *x, enum reason reason)
@@ -192,24 +37,74 @@ static void give_reason(struct exchange *x, enum reason reason)
 static void end_deadlines(struct exchange *x)
 {
     x->deadline = MONO_NEVER;
+    x->try_deadline = MONO_NEVER;
     x->body_deadline = MONO_NEVER;
 }
 
 /* A local answer, where none has begun; else the client's connection is broken off. */
 static void fail(struct exchange *x, enum reason reason, struct actions *out)
 {
+    retrying_call_off(x);
     give_reason(x, reason);
     if (x->status == 0 && reasons[reason].status != 0) {
         x->status = reasons[reason].status;
         x->state = EXCHANGE_DELIVERING;
         end_deadlines(x);
-        act(out, (struct action){.kind = ACTION_RESPOND, .reason = reason});
+        actions_add(out, (struct action){.kind = ACTION_RESPOND, .reason = reason});
         return;
     }
     if (x->flags == FLAG_NONE)
         x->flags = FLAG_LR; /* the answer was cut by us: its record must not look like a success */
-    act(out, (struct action){.kind = ACTION_CUT, .reason = reason});
+    actions_add(out, (struct action){.kind = ACTION_CUT, .reason = reason});
     finish(x, out);
+}
+
+/* None is healthy, or those that are have as many requests as they may. */
+static void no_host(struct exchange *x, uint32_t picked, struct actions *out)
+{
+    bool full = picked == CLUSTER_RT_ALL_FULL;
+
+    cluster_rt_count(x->cluster,
+                     full ? CLUSTER_upstream_rq_active_overflow : CLUSTER_upstream_cx_none_healthy,
+                     1);
+    fail(x, full ? REASON_OVERFLOW : REASON_NO_HEALTHY, out);
+}
+
+/* --- retries --- */
+
+static void retry_start(struct exchange *x, uint32_t host, span_ns waited, mono_ns now,
+                        struct actions *out)
+{
+    cluster_rt_count(x->cluster, CLUSTER_upstream_rq_retry, 1);
+    attempt_again(x, host, ACTION_ATTEMPT, now, out);
+    attempt_present(x)->backoff = waited;
+}
+
+/* The present attempt is over. */
+static void go_on(struct exchange *x, const struct retrying_choice *choice, mono_ns now,
+                  struct actions *out)
+{
+    if (choice->what == RETRYING_NOW) {
+        retry_start(x, choice->host, 0, now, out);
+        return;
+    }
+    x->state = EXCHANGE_WAITING;
+    x->backoff = choice->wait;
+    x->try_deadline = mono_after(now, choice->wait);
+}
+
+/* The back-off is over. */
+static void retry_due(struct exchange *x, mono_ns now, struct actions *out)
+{
+    uint32_t host = retrying_any_host(x);
+
+    cluster_rt_count(x->cluster, CLUSTER_upstream_rq_retry_backoff_exponential, 1);
+    if (host >= CLUSTER_RT_ALL_FULL) {
+        cluster_rt_count(x->cluster, CLUSTER_upstream_rq_retry, 1);
+        no_host(x, host, out);
+        return;
+    }
+    retry_start(x, host, x->backoff, now, out);
 }
 
 /* --- the beginning --- */
@@ -228,24 +123,19 @@ static void on_begin(struct exchange *x, mono_ns now, struct actions *out)
     }
     x->holds_process = true;
     host = cluster_rt_pick(x->cluster);
-    if (host == CLUSTER_RT_NO_HOST) {
-        cluster_rt_count(x->cluster, CLUSTER_upstream_cx_none_healthy, 1);
-        fail(x, REASON_NO_HEALTHY, out);
+    if (host >= CLUSTER_RT_ALL_FULL) {
+        no_host(x, host, out);
         return;
     }
-    if (host == CLUSTER_RT_ALL_FULL) {
-        cluster_rt_count(x->cluster, CLUSTER_upstream_rq_active_overflow, 1);
-        fail(x, REASON_OVERFLOW, out);
-        return;
-    }
+    retrying_count_first(x, now);
     attempt_start(x, host, ACTION_ATTEMPT, now, out);
 }
 
 static void start_try_clock(struct exchange *x, mono_ns now)
 {
     if (x->state == EXCHANGE_SENT && exchange_request_complete(x) &&
-        x->route->per_try_timeout < x->route->timeout)
-        x->try_deadline = mono_after(now, x->route->per_try_timeout);
+        x->per_try_timeout < x->timeout)
+        x->try_deadline = mono_after(now, x->per_try_timeout);
 }
 
 static void on_request_complete(struct exchange *x, mono_ns now)
@@ -255,58 +145,8 @@ static void on_request_complete(struct exchange *x, mono_ns now)
     if (x->route == NULL || x->state == EXCHANGE_DELIVERING)
         return;
     if (!x->tunnel)
-        x->deadline = mono_after(now, x->route->timeout);
+        x->deadline = mono_after(now, x->timeout);
     start_try_clock(x, now);
-}
-
-/* --- waiting --- */
-
-static bool take_host_place(struct exchange *x)
-{
-    x->holds_host_pending =
-        limit_take(&present_host(x)->pending, x->cluster->config->limits.host.max_pending);
-    return x->holds_host_pending;
-}
-
-void exchange_move(struct exchange *x, uint32_t host)
-{
-    struct attempt *a = present(x);
-
-    assert(x->state == EXCHANGE_QUEUED || x->state == EXCHANGE_PICKED);
-    give_host_place(x);
-    atomic_fetch_sub_explicit(&present_host(x)->in_flight, 1, memory_order_relaxed);
-    if (x->waits)
-        endpoint_rt_uncount(x->cluster, a->host, ENDPOINT_rq_pending_active);
-    unhold_host(x, a->host);
-    hold_host(x, host);
-    a->host = host;
-    atomic_fetch_add_explicit(&present_host(x)->in_flight, 1, memory_order_relaxed);
-    if (x->waits)
-        endpoint_rt_count(x->cluster, host, ENDPOINT_rq_pending_active);
-}
-
-/* Where maxConnections bounds the connects, only who waits for a slot is pending. */
-static bool connects_pend(const struct cluster_rt *rt)
-{
-    return rt->config->limits.max_connections == LIMIT_NONE || cluster_rt_queues_at_hosts(rt);
-}
-
-bool exchange_await_connect(struct exchange *x)
-{
-    assert(x->state == EXCHANGE_QUEUED);
-    if (!x->holds_host_pending && !take_host_place(x))
-        return false;
-    x->try_deadline = MONO_NEVER; /* the connect has a time limit of its own */
-    if (!connects_pend(x->cluster))
-        give_place(x);
-    return true;
-}
-
-void exchange_await_slot(struct exchange *x, mono_ns now)
-{
-    assert(x->state == EXCHANGE_QUEUED);
-    give_host_place(x);
-    x->try_deadline = mono_after(now, x->cluster->config->limits.queue_timeout);
 }
 
 /* --- getting a connection --- */
@@ -316,7 +156,7 @@ static void overflow(struct exchange *x, enum cluster_metric counter, mono_ns no
                      struct actions *out)
 {
     cluster_rt_count(x->cluster, counter, 1);
-    count_error(x);
+    attempt_count_error(x);
     attempt_end(x, ATTEMPT_OVERFLOW, FLAG_UO, now);
     fail(x, REASON_OVERFLOW, out);
 }
@@ -327,7 +167,7 @@ static bool find_host_place(struct exchange *x)
     for (uint32_t n = 0; n <= x->cluster->hosts.count; n++) {
         uint32_t host;
 
-        if (take_host_place(x))
+        if (attempt_take_host_place(x))
             return true;
         host = cluster_rt_pick(x->cluster);
         if (host >= CLUSTER_RT_ALL_FULL)
@@ -344,8 +184,8 @@ static void on_must_wait(struct exchange *x, mono_ns now, struct actions *out)
     assert(x->state == EXCHANGE_PICKED);
     x->holds_pending = limit_take(&x->cluster->state->pending, most->max_pending);
     if (!x->holds_pending || !find_host_place(x)) {
-        give_place(x);
-        act_simple(out, ACTION_ABANDON);
+        attempt_give_place(x);
+        actions_add_simple(out, ACTION_ABANDON);
         overflow(x, CLUSTER_upstream_rq_pending_overflow, now, out);
         return;
     }
@@ -353,7 +193,7 @@ static void on_must_wait(struct exchange *x, mono_ns now, struct actions *out)
     x->state = EXCHANGE_QUEUED;
     cluster_rt_count(x->cluster, CLUSTER_upstream_rq_pending_total, 1);
     cluster_rt_count(x->cluster, CLUSTER_upstream_rq_pending_active, 1);
-    endpoint_rt_count(x->cluster, present(x)->host, ENDPOINT_rq_pending_active);
+    endpoint_rt_count(x->cluster, attempt_present(x)->host, ENDPOINT_rq_pending_active);
 }
 
 static bool take_host_request(struct exchange *x)
@@ -362,7 +202,7 @@ static bool take_host_request(struct exchange *x)
 
     if (most == LIMIT_NONE)
         return true;
-    x->holds_host_request = limit_take(&present_host(x)->requests, most);
+    x->holds_host_request = limit_take(&attempt_host(x)->requests, most);
     return x->holds_host_request;
 }
 
@@ -378,7 +218,7 @@ static void leave_full_host(struct exchange *x, mono_ns now, struct actions *out
 {
     uint32_t host = cluster_rt_pick(x->cluster);
 
-    act_simple(out, ACTION_RELEASE);
+    actions_add_simple(out, ACTION_RELEASE);
     if (host >= CLUSTER_RT_ALL_FULL) {
         overflow(x, CLUSTER_upstream_rq_active_overflow, now, out);
         return;
@@ -391,26 +231,26 @@ static void on_connected(struct exchange *x, const struct exchange_event *e, mon
                          struct actions *out)
 {
     assert(x->state == EXCHANGE_PICKED || x->state == EXCHANGE_QUEUED);
-    give_pending(x);
-    learn(x, e->reused ? OUTLIER_REUSED : OUTLIER_CONNECTED, 0, now, out);
+    attempt_give_pending(x);
+    attempt_learn(x, e->reused ? OUTLIER_REUSED : OUTLIER_CONNECTED, 0, now, out);
     if (!take_host_request(x)) {
         leave_full_host(x, now, out);
         return;
     }
     if (!take_request(x)) {
-        act_simple(out, ACTION_RELEASE);
+        actions_add_simple(out, ACTION_RELEASE);
         overflow(x, CLUSTER_upstream_rq_active_overflow, now, out);
         return;
     }
     x->reused = e->reused;
     x->state = EXCHANGE_SENT;
-    present(x)->connected_at = now;
+    attempt_present(x)->connected_at = now;
     cluster_rt_count(x->cluster, CLUSTER_upstream_rq_total, 1);
     cluster_rt_count(x->cluster, CLUSTER_upstream_rq_active, 1);
-    endpoint_rt_count(x->cluster, present(x)->host, ENDPOINT_rq_total);
-    endpoint_rt_count(x->cluster, present(x)->host, ENDPOINT_rq_active);
+    endpoint_rt_count(x->cluster, attempt_present(x)->host, ENDPOINT_rq_total);
+    endpoint_rt_count(x->cluster, attempt_present(x)->host, ENDPOINT_rq_active);
     start_try_clock(x, now);
-    act_simple(out, ACTION_SEND);
+    actions_add_simple(out, ACTION_SEND);
 }
 
 static enum reason connect_reason(enum attempt_fault fault)
@@ -429,65 +269,128 @@ static enum reason connect_reason(enum attempt_fault fault)
     return REASON_CONNECT_FAILED;
 }
 
-/* A host this request was not yet on; LB_NO_HOST where there is none or moving is not allowed. */
-static uint32_t other_host(struct exchange *x, enum attempt_fault fault)
+/*
+ * Nothing was sent: a host this request was not yet on, at once, once, inside the budget; where the
+ * route retries failed connects by itself, that takes its place. LB_NO_HOST: not.
+ */
+static uint32_t failover_host(struct exchange *x, const struct retrying_case *c, mono_ns now)
 {
-    struct lb_tried tried = {.count = 0};
     uint32_t other;
 
-    if (fault == FAULT_LOCAL || !x->cluster->config->connect_failover ||
-        x->failovers >= FAILOVERS_MAX)
+    if (c->local || !x->cluster->config->connect_failover || x->failovers >= FAILOVERS_MAX ||
+        retrying_wanted(x, c))
         return LB_NO_HOST;
-    for (uint32_t i = 0; i < x->attempt_count && i < LB_TRIED_MAX; i++)
-        tried.at[tried.count++] = x->attempts[i].host;
-    other = cluster_rt_pick_other(x->cluster, &tried);
-    return other == CLUSTER_RT_ALL_FULL ? LB_NO_HOST : other;
+    other = retrying_other_host(x);
+    return other == LB_NO_HOST || retrying_afford(x, now) ? other : LB_NO_HOST;
+}
+
+static void move_on(struct exchange *x, const struct exchange_event *e, mono_ns now,
+                    struct actions *out)
+{
+    const struct retrying_case c = {
+        .failure.kind = RETRY_FAILED_CONNECT,
+        .replayable = e->replayable,
+        .local = e->fault == FAULT_LOCAL,
+    };
+    uint32_t other = failover_host(x, &c, now);
+    struct retrying_choice choice;
+
+    if (other != LB_NO_HOST) {
+        x->failovers++;
+        cluster_rt_count(x->cluster, CLUSTER_connect_failover, 1);
+        attempt_again(x, other, ACTION_ATTEMPT, now, out);
+        return;
+    }
+    choice = retrying_choose(x, &c, now);
+    if (choice.what == RETRYING_NOT)
+        fail(x, connect_reason(e->fault), out);
+    else
+        go_on(x, &choice, now, out);
 }
 
 static void on_connect_failed(struct exchange *x, const struct exchange_event *e, mono_ns now,
                               struct actions *out)
 {
-    uint32_t other;
-
     assert(x->state == EXCHANGE_PICKED || x->state == EXCHANGE_QUEUED);
     if (e->fault != FAULT_LOCAL) {
-        learn(x, OUTLIER_CONNECT_FAILED, 0, now, out);
-        count_error(x);
+        attempt_learn(x, OUTLIER_CONNECT_FAILED, 0, now, out);
+        attempt_count_error(x);
     }
     cluster_rt_count(x->cluster, CLUSTER_upstream_rq_pending_failure_eject, 1);
     attempt_end(x, ATTEMPT_CONNECT_FAILED, reasons[connect_reason(e->fault)].flag, now);
-    other = other_host(x, e->fault);
-    if (other == LB_NO_HOST) {
-        fail(x, connect_reason(e->fault), out);
-        return;
-    }
-    x->failovers++;
-    cluster_rt_count(x->cluster, CLUSTER_connect_failover, 1);
-    attempt_start(x, other, ACTION_ATTEMPT, now, out);
+    move_on(x, e, now, out);
 }
 
 /* --- the answer --- */
 
-static void on_head(struct exchange *x, const struct exchange_event *e, mono_ns now,
-                    struct actions *out)
+static void weigh_head(struct exchange *x, const struct exchange_event *e, mono_ns now,
+                       struct actions *out)
 {
     assert(x->state == EXCHANGE_SENT);
-    learn(x, OUTLIER_ANSWERED, e->status, now, out);
-    endpoint_rt_count(x->cluster, present(x)->host,
+    attempt_learn(x, OUTLIER_ANSWERED, e->status, now, out);
+    endpoint_rt_count(x->cluster, attempt_present(x)->host,
                       e->status >= 500 ? ENDPOINT_rq_error : ENDPOINT_rq_success);
-    present(x)->status = e->status;
+    attempt_present(x)->status = e->status;
+}
+
+static void accept_head(struct exchange *x, const struct exchange_event *e, mono_ns now,
+                        struct actions *out)
+{
     x->status = e->status;
     x->head_at = now;
     x->reason = REASON_VIA_UPSTREAM;
     x->try_deadline = MONO_NEVER;
     x->state = EXCHANGE_ANSWERING;
-    act_simple(out, ACTION_FORWARD);
+    actions_add_simple(out, ACTION_FORWARD);
+}
+
+static void discard_answer(struct exchange *x, uint32_t status, mono_ns now, struct actions *out)
+{
+    retry_cells_add(x->cluster->cells, status);
+    actions_add_simple(out, ACTION_DISCARD);
+    attempt_end(x, ATTEMPT_ANSWERED, FLAG_NONE, now);
+}
+
+/* Is the answer thrown away for another attempt? */
+static bool retry_answer(struct exchange *x, const struct exchange_event *e, mono_ns now,
+                         struct actions *out)
+{
+    const struct retrying_case c = {
+        .failure = {.kind = RETRY_FAILED_ANSWER,
+                    .status = e->status,
+                    .marked = e->marked,
+                    .rate_limited = e->rate_limited},
+        .replayable = e->replayable,
+    };
+    struct retrying_choice choice;
+
+    retrying_give_place(x); /* the outcome is known */
+    if (!retrying_wanted(x, &c)) {
+        if (x->retries > 0)
+            cluster_rt_count(x->cluster, CLUSTER_upstream_rq_retry_success, 1);
+        return false;
+    }
+    choice = retrying_choose(x, &c, now);
+    if (choice.what == RETRYING_NOT)
+        return false;
+    discard_answer(x, e->status, now, out);
+    go_on(x, &choice, now, out);
+    return true;
+}
+
+static void on_head(struct exchange *x, const struct exchange_event *e, mono_ns now,
+                    struct actions *out)
+{
+    weigh_head(x, e, now, out);
+    if (x->retry == NULL || !retry_answer(x, e, now, out))
+        accept_head(x, e, now, out);
 }
 
 static void on_tunnel(struct exchange *x, const struct exchange_event *e, mono_ns now,
                       struct actions *out)
 {
-    on_head(x, e, now, out);
+    weigh_head(x, e, now, out);
+    accept_head(x, e, now, out);
     x->tunnel = true;
     x->deadline = MONO_NEVER;
     x->body_deadline = MONO_NEVER;
@@ -499,35 +402,45 @@ static void on_upstream_complete(struct exchange *x, mono_ns now, struct actions
     attempt_end(x, ATTEMPT_ANSWERED, FLAG_NONE, now);
     x->state = EXCHANGE_DELIVERING;
     end_deadlines(x);
-    act_simple(out, ACTION_RELEASE);
+    actions_add_simple(out, ACTION_RELEASE);
 }
 
 /* Was it the race of keep-alive, a connection the host had closed before our bytes came? */
 static bool may_resend(const struct exchange *x, const struct exchange_event *e)
 {
-    return !follows_envoy(x, DIFFERENCE_LOST_REUSE_FAILS) && x->reused && e->untouched &&
-           e->replayable && x->idempotent && e->fault == FAULT_RESET && x->resends < RESENDS_MAX;
+    return !exchange_follows_envoy(x, DIFFERENCE_LOST_REUSE_FAILS) && x->reused && e->untouched &&
+           e->replayable && x->idempotent && e->fault == FAULT_RESET && !x->interim &&
+           x->resends < RESENDS_MAX;
 }
 
 static void on_broken_early(struct exchange *x, const struct exchange_event *e, mono_ns now,
                             struct actions *out)
 {
     enum reason reason = e->fault == FAULT_PROTOCOL ? REASON_PROTOCOL_ERROR : REASON_RESET;
-    uint32_t host = present(x)->host;
+    const struct retrying_case c = {
+        .failure.kind = RETRY_FAILED_RESET,
+        .replayable = e->replayable,
+    };
+    uint32_t host = attempt_present(x)->host;
+    struct retrying_choice choice;
 
     cluster_rt_count(x->cluster, CLUSTER_upstream_rq_rx_reset, 1);
-    act_simple(out, ACTION_ABANDON);
-    if (may_resend(x, e)) {
+    actions_add_simple(out, ACTION_ABANDON);
+    if (may_resend(x, e) && retrying_afford(x, now)) {
         attempt_end(x, ATTEMPT_RESET, FLAG_UC, now);
         x->resends++;
         cluster_rt_count(x->cluster, CLUSTER_reuse_resend, 1);
-        attempt_start(x, host, ACTION_ATTEMPT_FRESH, now, out);
+        attempt_again(x, host, ACTION_ATTEMPT_FRESH, now, out);
         return;
     }
-    learn(x, OUTLIER_RESET, 0, now, out);
-    count_error(x);
+    attempt_learn(x, OUTLIER_RESET, 0, now, out);
+    attempt_count_error(x);
     attempt_end(x, ATTEMPT_RESET, reasons[reason].flag, now);
-    fail(x, reason, out);
+    choice = retrying_choose(x, &c, now);
+    if (choice.what == RETRYING_NOT)
+        fail(x, reason, out);
+    else
+        go_on(x, &choice, now, out);
 }
 
 static void on_broken(struct exchange *x, const struct exchange_event *e, mono_ns now,
@@ -541,9 +454,9 @@ static void on_broken(struct exchange *x, const struct exchange_event *e, mono_n
         return;
     }
     cluster_rt_count(x->cluster, CLUSTER_upstream_rq_rx_reset, 1);
-    act_simple(out, ACTION_ABANDON);
+    actions_add_simple(out, ACTION_ABANDON);
     if (!x->tunnel)
-        learn(x, OUTLIER_RESET, 0, now, out);
+        attempt_learn(x, OUTLIER_RESET, 0, now, out);
     attempt_end(x, ATTEMPT_RESET, reasons[reason].flag, now);
     fail(x, reason, out);
 }
@@ -561,12 +474,12 @@ static bool sent_and_silent(const struct exchange *x)
  */
 static bool had_its_share(struct exchange *x, mono_ns now)
 {
-    mono_ns since = present(x)->connected_at;
+    mono_ns since = attempt_present(x)->connected_at;
 
     if (since < x->complete_at)
         since = x->complete_at;
-    return follows_envoy(x, DIFFERENCE_TIMEOUT_ALWAYS_COUNTS) || now < x->deadline ||
-           mono_since(since, now) >= x->route->timeout / 2;
+    return exchange_follows_envoy(x, DIFFERENCE_TIMEOUT_ALWAYS_COUNTS) || now < x->deadline ||
+           mono_since(since, now) >= x->timeout / 2;
 }
 
 /* Ends whatever attempt there is. It is evidence only where the whole request lay with the host. */
@@ -582,12 +495,12 @@ static void time_out_attempt(struct exchange *x, enum reason reason, mono_ns now
     else
         cluster_rt_count(x->cluster, CLUSTER_upstream_rq_tx_reset, 1);
     if (x->state != EXCHANGE_QUEUED && reasons[reason].flag == FLAG_UT)
-        endpoint_rt_count(x->cluster, present(x)->host, ENDPOINT_rq_timeout);
-    act_simple(out, ACTION_ABANDON);
+        endpoint_rt_count(x->cluster, attempt_present(x)->host, ENDPOINT_rq_timeout);
+    actions_add_simple(out, ACTION_ABANDON);
     if (timed_out)
-        count_error(x);
+        attempt_count_error(x);
     if (timed_out && had_its_share(x, now))
-        learn(x, OUTLIER_TIMED_OUT, 0, now, out);
+        attempt_learn(x, OUTLIER_TIMED_OUT, 0, now, out);
     attempt_end(x, timed_out ? ATTEMPT_TIMED_OUT : ATTEMPT_CANCELLED, reasons[reason].flag, now);
 }
 
@@ -598,7 +511,7 @@ static mono_ns idle_deadline(const struct exchange *x)
 
 static enum reason why_time(const struct exchange *x, mono_ns now)
 {
-    if (now >= x->try_deadline)
+    if (now >= x->try_deadline && x->state != EXCHANGE_WAITING)
         return x->state == EXCHANGE_QUEUED ? REASON_QUEUE_TIMEOUT : REASON_PER_TRY_TIMEOUT;
     if (now >= x->deadline)
         return REASON_TIMEOUT;
@@ -621,15 +534,29 @@ static void count_timeout(struct exchange *x, enum reason reason)
         cluster_rt_count(x->cluster, CLUSTER_upstream_rq_per_try_timeout, 1);
 }
 
-static void on_time(struct exchange *x, mono_ns now, struct actions *out)
+static void on_time(struct exchange *x, const struct exchange_event *e, mono_ns now,
+                    struct actions *out)
 {
+    const struct retrying_case c = {
+        .failure.kind = RETRY_FAILED_TIME,
+        .replayable = e->replayable,
+    };
+    struct retrying_choice choice = {.what = RETRYING_NOT};
     enum reason reason = why_time(x, now);
 
-    if (reason == REASON_NONE)
+    if (reason == REASON_NONE) {
+        if (x->state == EXCHANGE_WAITING && now >= x->try_deadline)
+            retry_due(x, now, out);
         return;
+    }
     count_timeout(x, reason);
     time_out_attempt(x, reason, now, out);
-    fail(x, reason, out);
+    if (reason == REASON_PER_TRY_TIMEOUT)
+        choice = retrying_choose(x, &c, now);
+    if (choice.what == RETRYING_NOT)
+        fail(x, reason, out);
+    else
+        go_on(x, &choice, now, out);
 }
 
 /* --- the client, and the proxy itself --- */
@@ -642,7 +569,7 @@ static void drop_attempt(struct exchange *x, uint32_t flags, mono_ns now, struct
                      x->state == EXCHANGE_QUEUED ? CLUSTER_upstream_rq_cancelled
                                                  : CLUSTER_upstream_rq_tx_reset,
                      1);
-    act_simple(out, ACTION_ABANDON);
+    actions_add_simple(out, ACTION_ABANDON);
     attempt_end(x, ATTEMPT_CANCELLED, flags, now);
 }
 
@@ -676,13 +603,21 @@ void exchange_init(struct exchange *x, const struct exchange_setup *setup, mono_
     x->body_deadline = mono_after(now, setup->body_timeout);
     x->active_at = now;
     x->idle_timeout = setup->idle_timeout;
+    x->timeout = setup->route == NULL ? MONO_NEVER : setup->route->timeout;
+    x->per_try_timeout = setup->route == NULL ? MONO_NEVER : setup->route->per_try_timeout;
+    x->retry =
+        setup->route == NULL || setup->route->retry == NULL ? NULL : &setup->route->retry->policy;
     x->status = 0;
     x->flags = FLAG_NONE;
     x->reason = REASON_NONE;
     x->attempt_count = 0;
     x->failovers = 0;
     x->resends = 0;
+    x->retries = 0;
     x->idempotent = setup->idempotent;
+    x->repeatable = setup->idempotent || setup->named;
+    x->sent = false;
+    x->interim = false;
     x->reused = false;
     x->holds_process = false;
     x->holds_pending = false;
@@ -690,6 +625,7 @@ void exchange_init(struct exchange *x, const struct exchange_setup *setup, mono_
     x->holds_request = false;
     x->holds_host_request = false;
     x->waits = false;
+    x->holds_retry = false;
     x->tunnel = false;
 }
 
@@ -731,7 +667,7 @@ void exchange_step(struct exchange *x, const struct exchange_event *event, mono_
         on_broken(x, event, now, out);
         return;
     case EVENT_TIME:
-        on_time(x, now, out);
+        on_time(x, event, now, out);
         return;
     case EVENT_CLIENT_GONE:
         on_client_gone(x, now, out);
@@ -748,25 +684,4 @@ mono_ns exchange_wakeup(const struct exchange *x)
         return MONO_NEVER;
     return mono_min(mono_min(x->deadline, x->try_deadline),
                     mono_min(x->body_deadline, idle_deadline(x)));
-}
-
-const char *attempt_outcome_text(enum attempt_outcome outcome)
-{
-    switch (outcome) {
-    case ATTEMPT_PENDING:
-        return "pending";
-    case ATTEMPT_ANSWERED:
-        return "answered";
-    case ATTEMPT_CONNECT_FAILED:
-        return "connect_failed";
-    case ATTEMPT_RESET:
-        return "reset";
-    case ATTEMPT_TIMED_OUT:
-        return "timed_out";
-    case ATTEMPT_CANCELLED:
-        return "cancelled";
-    case ATTEMPT_OVERFLOW:
-        return "overflow";
-    }
-    return "?";
 }

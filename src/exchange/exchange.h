@@ -6,10 +6,11 @@
  *
  *            BEGIN            MUST_WAIT
  *     NEW ---------> PICKED -----------> QUEUED
- *      |               |  ^                 |
- *      |     CONNECTED |  | connect failed: |  CONNECTED
- *      |               v  | another host    v
+ *      |               |  ^ ^               |
+ *      |     CONNECTED |  | | failed:       |  CONNECTED
+ *      |               v  | | another host  v
  *      |             SENT <-----------------'
+ *      |               |    '--- WAITING: the back-off before a retry
  *      |               |     HEAD                  UPSTREAM_COMPLETE
  *      |               '------------> ANSWERING ---------------------.
  *      |   refused, failed: RESPOND                                  v      DELIVERED
@@ -36,6 +37,7 @@ enum exchange_state {
     EXCHANGE_PICKED,     /* a host is chosen, a connection to it is being looked for */
     EXCHANGE_QUEUED,     /* waits for a connection */
     EXCHANGE_SENT,       /* has one: the request goes out, the answer is awaited */
+    EXCHANGE_WAITING,    /* an attempt failed, the next begins at |try_deadline| */
     EXCHANGE_ANSWERING,  /* the answer's head was forwarded */
     EXCHANGE_DELIVERING, /* the answer is whole (or local); its last bytes go to the client */
     EXCHANGE_DONE
@@ -71,9 +73,11 @@ struct exchange_event {
     enum attempt_fault fault;
     enum reason reason;
     uint32_t status;
-    bool reused;     /* CONNECTED: it has served another request before */
-    bool untouched;  /* BROKEN: not one byte of an answer had come */
-    bool replayable; /* BROKEN: all that was sent can be sent again */
+    bool reused;       /* CONNECTED: it has served another request before */
+    bool untouched;    /* BROKEN: not one byte of an answer had come */
+    bool replayable;   /* HEAD, CONNECT_FAILED, BROKEN, TIME: all that was sent can be sent again */
+    bool marked;       /* HEAD: it has one of the route's retriable headers */
+    bool rate_limited; /* HEAD: it has x-envoy-ratelimited */
 };
 
 enum action_kind {
@@ -82,6 +86,7 @@ enum action_kind {
     ACTION_SEND,          /* the connection is yours: send */
     ACTION_RELEASE,       /* done with the connection: back to the pool if it is clean */
     ACTION_ABANDON,       /* leave the queue, or close the connection: the attempt is over */
+    ACTION_DISCARD,       /* nobody wants the answer whose head has come: the attempt is over */
     ACTION_FORWARD,       /* the answer's head to the client, and what follows it */
     ACTION_RESPOND,       /* a local answer for |reason|; then DELIVERED */
     ACTION_CUT,           /* the client gets no whole answer: break its connection off */
@@ -118,6 +123,7 @@ struct attempt {
     enum attempt_outcome outcome;
     uint32_t status;
     uint32_t flags;
+    span_ns backoff; /* waited before it */
     mono_ns picked_at;
     mono_ns connected_at; /* MONO_NEVER: not */
     mono_ns ended_at;
@@ -130,21 +136,30 @@ struct exchange {
     const struct route *route;  /* NULL: none was found */
     struct process_state *process;
     mono_ns started_at;
-    mono_ns complete_at;   /* of the request; MONO_NEVER: not yet */
-    mono_ns head_at;       /* of the answer; MONO_NEVER: not yet */
-    mono_ns deadline;      /* route timeout */
-    mono_ns try_deadline;  /* per-try timeout; while queued: of the wait */
+    mono_ns complete_at; /* of the request; MONO_NEVER: not yet */
+    mono_ns head_at;     /* of the answer; MONO_NEVER: not yet */
+    mono_ns deadline;    /* route timeout */
+    mono_ns
+        try_deadline; /* per-try timeout; QUEUED: of the wait; WAITING: the next attempt's begin */
+    span_ns backoff;  /* before the attempt that comes next */
     mono_ns body_deadline; /* for the request's last byte */
     mono_ns active_at;     /* something last moved; kept by exchange_touch */
     span_ns idle_timeout;  /* where no route says another */
-    uint32_t status;       /* sent to the client; 0: none */
+    span_ns timeout;       /* total, from |complete_at| */
+    span_ns per_try_timeout;
+    const struct retry_policy *retry; /* NULL: none */
+    uint32_t status;                  /* sent to the client; 0: none */
     uint32_t flags;
     enum reason reason;
     uint32_t attempt_count;
     struct attempt attempts[RECORD_ATTEMPTS_MAX];
     uint8_t failovers;
     uint8_t resends;
+    uint8_t retries; /* used up, the present one included */
     bool idempotent;
+    bool repeatable;    /* may reach hosts more than once: idempotent, or named by the route */
+    bool sent;          /* a byte of the request has gone out, in any attempt */
+    bool interim;       /* an interim answer was forwarded: it has begun */
     bool reused;        /* the present attempt's connection */
     bool holds_process; /* limits taken, to be given back */
     bool holds_pending;
@@ -152,6 +167,7 @@ struct exchange {
     bool holds_request;
     bool holds_host_request;
     bool waits; /* counted as waiting */
+    bool holds_retry;
     bool tunnel;
 };
 
@@ -162,6 +178,7 @@ struct exchange_setup {
     span_ns body_timeout;
     span_ns idle_timeout; /* where there is no route */
     bool idempotent;
+    bool named; /* the route lets its method be retried all the same */
 };
 
 void exchange_init(struct exchange *x, const struct exchange_setup *setup, mono_ns now);
@@ -177,6 +194,19 @@ mono_ns exchange_wakeup(const struct exchange *x);
 static inline void exchange_touch(struct exchange *x, mono_ns now)
 {
     x->active_at = now;
+}
+
+/* Bytes of the request went out. */
+static inline void exchange_sent(struct exchange *x, mono_ns now)
+{
+    x->active_at = now;
+    x->sent = true;
+}
+
+/* A 1xx was forwarded. */
+static inline void exchange_interim(struct exchange *x)
+{
+    x->interim = true;
 }
 
 static inline bool exchange_request_complete(const struct exchange *x)

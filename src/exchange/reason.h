@@ -11,7 +11,10 @@
 
 #include "model/flags.h"
 
-#define RESET_TEXT      "upstream connect error or disconnect/reset before headers. reset reason: "
+#define RESET_TEXT "upstream connect error or disconnect/reset before headers. reset reason: "
+#define RETRIED_TEXT                                                                               \
+    "upstream connect error or disconnect/reset before headers. retried and the latest reset "     \
+    "reason: "
 #define RESET_WHY(text) "upstream_reset_before_response_started{" text "}"
 
 /* name, status, flag, details, body */

@@ -71,6 +71,8 @@ struct cluster_state *cluster_state_create(uint32_t hosts, uint32_t workers)
         atomic_init(&s->rates[i].average, OUTLIER_NO_RATE);
         atomic_init(&s->rates[i].threshold, OUTLIER_NO_RATE);
     }
+    limit_init(&s->retries);
+    retry_budget_init(&s->retry_budget);
     if (add_unnamed(s, hosts))
         return s;
     cluster_state_drop(s);
@@ -192,15 +194,32 @@ uint64_t cluster_state_flag(const struct cluster_state *s, uint32_t flag)
     return all_of_flag(s, flag) - cell_read(&s->flags_before.at[flag]);
 }
 
-/* The table has as much room as a worker's: codes that were seen when it is full go on counting. */
-static void reset_statuses(struct cluster_state *s)
+static uint64_t sum_of_retries(const struct cluster_state *s, unsigned m)
 {
-    memset(&s->statuses_before, 0, sizeof(s->statuses_before));
+    uint64_t sum = 0;
+
+    for (uint32_t w = 0; w < s->workers; w++)
+        sum += cell_read(&s->cells[w]->retry[m]);
+    return sum;
+}
+
+uint64_t cluster_state_retry_sum(const struct cluster_state *s, enum retry_metric m)
+{
+    assert(m < RETRY_METRIC_COUNT);
+    return sum_of_retries(s, m) - cell_read(&s->retry_before[m]);
+}
+
+/* The table has as much room as a worker's: codes that were seen when it is full go on counting. */
+static void reset_statuses(struct cluster_state *s, enum status_table which)
+{
+    struct status_cells *before = &s->statuses_before[which];
+
+    memset(before, 0, sizeof(*before));
     for (uint32_t w = 0; w < s->workers; w++) {
-        const struct status_cells *cells = &s->cells[w]->statuses;
+        const struct status_cells *cells = status_table(s->cells[w], which);
 
         for (unsigned i = 0; i < STATUS_SLOTS; i++)
-            status_cells_add_many(&s->statuses_before,
+            status_cells_add_many(before,
                                   atomic_load_explicit(&cells->code[i], memory_order_acquire),
                                   cell_read(&cells->count[i]));
     }
@@ -218,8 +237,22 @@ void cluster_state_reset(struct cluster_state *s)
         atomic_store_explicit(&s->flags_before.at[f], all_of_flag(s, f), memory_order_relaxed);
     for (unsigned m = 0; m < DISCOVERY_METRIC_COUNT; m++)
         atomic_store_explicit(&s->discovery[m], 0, memory_order_relaxed);
-    reset_statuses(s);
+    for (unsigned m = 0; m < RETRY_METRIC_COUNT; m++)
+        atomic_store_explicit(&s->retry_before[m], sum_of_retries(s, m), memory_order_relaxed);
+    reset_statuses(s, STATUS_FINAL);
+    reset_statuses(s, STATUS_RETRIED);
     for (uint32_t i = 0; i < s->hosts.count; i++)
         if (s->hosts.at[i] != NULL)
             host_state_reset(host_state_of(s->hosts.at[i]));
+}
+
+struct amplification cluster_state_amplification(const struct cluster_state *s, mono_ns now)
+{
+    struct amplification a = {.requests = 0};
+
+    for (uint32_t w = 0; w < s->workers; w++) {
+        a.requests += window_sum(&s->cells[w]->first_attempts, now);
+        a.extra += window_sum(&s->cells[w]->extra_attempts, now);
+    }
+    return a;
 }

@@ -16,6 +16,7 @@
 #include "model/host_state.h"
 #include "policy/host.h"
 #include "policy/limit.h"
+#include "policy/retry_budget.h"
 #include "policy/slot_order.h"
 #include "stats/metrics.h"
 
@@ -40,6 +41,8 @@ struct cluster_state {
     struct limit connections;
     struct limit pending;
     struct limit requests;
+    struct limit retries; /* in back-off or under way */
+    struct retry_budget retry_budget;
     _Atomic bool dry;             /* the last connect failed for want of ports, memory or such */
     struct slot_order queue;      /* who waits where maxConnections is reached */
     struct cluster_cells **cells; /* [worker] */
@@ -49,8 +52,9 @@ struct cluster_state {
     _Atomic uint64_t outlier[OUTLIER_METRIC_COUNT]; /* by the control thread, as are the rates */
     struct outlier_shown rates[OUTLIER_ORIGIN_COUNT];
     _Atomic uint64_t before[CLUSTER_METRIC_COUNT]; /* counted before the last reset */
-    struct status_cells statuses_before;
     struct flag_cells flags_before;
+    _Atomic uint64_t retry_before[RETRY_METRIC_COUNT];
+    struct status_cells statuses_before[STATUS_TABLE_COUNT];
 };
 
 /* With |hosts| hosts that have no address. One reference, the caller's. NULL: no memory. */
@@ -75,5 +79,15 @@ void cluster_state_reset(struct cluster_state *s);
 uint64_t cluster_state_sum(const struct cluster_state *s, enum cluster_metric m);
 /* The same of a response flag, by its index. */
 uint64_t cluster_state_flag(const struct cluster_state *s, uint32_t flag);
+
+uint64_t cluster_state_retry_sum(const struct cluster_state *s, enum retry_metric m);
+
+/* Over the last ten seconds. */
+struct amplification {
+    uint64_t requests; /* first attempts */
+    uint64_t extra;    /* retries, failovers, resends */
+};
+
+struct amplification cluster_state_amplification(const struct cluster_state *s, mono_ns now);
 
 #endif

@@ -37,6 +37,12 @@ const struct outlier_config default_outlier = {
 
 const struct panic_config default_panic = {.policy = PANIC_SERVE_ALL, .threshold = 50};
 
+const struct retry_budget_config default_retry_budget = {
+    .earn_permille = 200,
+    .floor_per_s = 3,
+    .capacity = 10,
+};
+
 const struct http_limits default_http_limits = {
     .head_bytes = 64 * 1024,
     .fields = 100,

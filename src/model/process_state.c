@@ -68,6 +68,7 @@ struct process_state *process_state_create(uint32_t workers, uint64_t descriptor
     p->downstream_max = as_limit(by_descriptors);
     p->upstream_max = as_limit(descriptors - by_descriptors - reserve(descriptors));
     p->requests_max = as_limit(by_memory < by_descriptors ? by_memory : by_descriptors);
+    p->replay_max = memory_limit / 8;
     p->started = now;
     atomic_init(&p->draining, false);
     return p;

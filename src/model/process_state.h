@@ -22,6 +22,9 @@ struct process_state {
     uint32_t upstream_max;             /* the rest, less a reserve: listeners, admin, logs, names */
     uint32_t requests_max;             /* the smaller of 70 % of the descriptors and memoryLimit /
                                           request_memory_max */
+    _Atomic uint64_t
+        replay;          /* bytes of bodies kept for another attempt, beside the usual buffers */
+    uint64_t replay_max; /* an eighth of memoryLimit */
     mono_ns started;
     _Atomic bool draining;
     _Atomic uint32_t health_failed; /* 1: /healthcheck/fail, and each answer ends its connection */
@@ -29,7 +32,7 @@ struct process_state {
 
 /*
  * The most memory one request can hold, and what memoryLimit is divided by: its head as it came and
- * as it goes on, and one buffer each way.
+ * as it goes on, and one buffer each way. What retries keep beyond that has a bound of its own.
  */
 #define REQUEST_MEMORY_MAX (448u * 1024)
 

@@ -22,6 +22,7 @@ struct record_attempt {
         *outcome; /* "answered", "connect_failed", "reset", "timed_out", "cancelled", "overflow" */
     uint32_t status;      /* 0: none came */
     uint32_t flags;       /* why it failed */
+    span_ns backoff;      /* waited before it */
     span_ns queue_time;   /* from the pick to a connection */
     span_ns service_time; /* from the connection to the end of the answer, or of the attempt */
 };

@@ -23,6 +23,8 @@
 #include "policy/lb.h"
 #include "policy/limit.h"
 #include "policy/outlier.h"
+#include "policy/retry.h"
+#include "policy/retry_budget.h"
 
 struct endpoint {
     struct address address;
@@ -63,6 +65,8 @@ struct cluster {
     struct panic_config panic;
     struct circuit_limits limits;
     struct outlier_config outlier;
+    struct retry_budget_config retry_budget;
+    struct retry_share retry_share; /* Istio's retryBudget: takes the place of max_retries */
     span_ns connect_timeout;
     span_ns idle_timeout;            /* of upstream connections */
     span_ns max_connection_duration; /* of upstream connections; 0: no limit */
@@ -82,6 +86,16 @@ static inline void cluster_follow(struct cluster *c, difference_set envoy)
     c->outlier.differences = envoy;
 }
 
+struct route_retry {
+    struct retry_policy policy;
+    uint32_t method_count; /* that are retried beside the idempotent ones */
+    const struct bytes *methods;
+    uint32_t header_count; /* of an answer that make it one to be retried */
+    const struct bytes *headers;
+    uint32_t buffer_bytes; /* most of a body that is kept for another attempt */
+    bool count_in_answer;  /* x-envoy-attempt-count for the client */
+};
+
 enum path_match { PATH_PREFIX, PATH_EXACT };
 
 struct route {
@@ -96,6 +110,7 @@ struct route {
     span_ns timeout;         /* total, from the end of the request; MONO_NEVER: none */
     span_ns per_try_timeout; /* MONO_NEVER: none */
     span_ns idle_timeout;    /* nothing moves either way; MONO_NEVER: none */
+    const struct route_retry *retry; /* NULL: none */
 };
 
 struct http_limits {
@@ -124,6 +139,7 @@ struct listener_config {
     span_ns body_timeout;     /* from the head to the last byte of the body; MONO_NEVER: none */
     span_ns idle_timeout;     /* a connection with no request under way */
     uint32_t trusted_hops;    /* proxies in front whose X-Forwarded-For entries are believed */
+    bool trust_retry_headers; /* x-envoy-* of clients are obeyed, not just dropped */
     bool via;                 /* add Via */
     bool normalize_forwarded; /* forward the normalised path; false: as the client sent it */
     bool merge_slashes;
@@ -189,6 +205,7 @@ const struct cluster *snapshot_find_cluster(const struct snapshot *s, struct byt
 extern const struct circuit_limits default_limits;
 extern const struct outlier_config default_outlier;
 extern const struct panic_config default_panic;
+extern const struct retry_budget_config default_retry_budget;
 extern const struct http_limits default_http_limits;
 
 #define DEFAULT_ROUTE_TIMEOUT   (15 * NS_PER_S)
@@ -199,5 +216,6 @@ extern const struct http_limits default_http_limits;
 #define DEFAULT_BODY_TIMEOUT    (300 * NS_PER_S)
 #define DEFAULT_CLIENT_IDLE     (3600 * NS_PER_S)
 #define DEFAULT_DRAIN_TIMEOUT   (30 * NS_PER_S)
+#define DEFAULT_RETRY_BUFFER    (1024u * 1024) /* Envoy's */
 
 #endif

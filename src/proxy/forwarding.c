@@ -7,9 +7,12 @@
 #include "base/text.h"
 #include "codec/http1.h"
 #include "proxy/downstream.h"
+#include "proxy/envoy_fields.h"
 
 /* What we add to a request: addresses, an id, Via, framing, each with its name. */
-#define ADDED_MAX 640u
+#define ADDED_MAX 704u
+
+#define ATTEMPT_COUNT "x-envoy-attempt-count: "
 
 #define REQUEST_ID_LEN 36u
 #define REQUEST_ID_MAX 256u
@@ -161,7 +164,8 @@ static void put_request_fields(struct stream *s, struct text *t, const struct me
     for (uint32_t i = 0; i < head->field_count; i++) {
         const struct field *f = &head->fields[i];
 
-        if (f->hop_by_hop || written_apart((enum field_id)f->id))
+        if (f->hop_by_hop || written_apart((enum field_id)f->id) ||
+            (f->id == FIELD_OTHER && envoy_field_stops(f->name)))
             continue;
         put_received(t, f);
         if (f->id == FIELD_USER_AGENT && s->facts.user_agent.len == 0)
@@ -184,6 +188,29 @@ static void put_request_framing(struct text *t, const struct message_head *head)
         text_put(t, BYTES("connection: upgrade\r\nupgrade: websocket\r\n"));
 }
 
+static void put_count(struct text *t, uint32_t attempt)
+{
+    text_u64(t, attempt);
+    text_put(t, BYTES("\r\n\r\n"));
+}
+
+/* The last of the head, so that a later attempt can be given another number. */
+static void put_attempt_count(struct stream *s, struct text *t)
+{
+    text_put(t, BYTES(ATTEMPT_COUNT));
+    s->count_at = (uint32_t)t->len;
+    put_count(t, 1);
+}
+
+void forwarding_count_attempt(struct stream *s)
+{
+    struct text t;
+
+    text_init(&t, (char *)s->head + s->count_at, s->head_size - s->count_at);
+    put_count(&t, s->x.attempt_count);
+    s->head_len = s->count_at + (uint32_t)t.len;
+}
+
 static void put_request(struct stream *s, struct text *t, const struct message_head *head,
                         struct bytes path)
 {
@@ -195,7 +222,10 @@ static void put_request(struct stream *s, struct text *t, const struct message_h
     if (s->down->listener->config->via)
         text_put(t, head->minor == 0 ? BYTES("via: 1.0 firebreak\r\n")
                                      : BYTES("via: 1.1 firebreak\r\n"));
-    text_put(t, BYTES("\r\n"));
+    if (s->x.retry != NULL)
+        put_attempt_count(s, t);
+    else
+        text_put(t, BYTES("\r\n"));
 }
 
 /* Enough for all that put_request writes, and for the path as it came beside the one forwarded. */
@@ -243,8 +273,10 @@ bool forwarding_write_request(struct stream *s, struct bytes path)
     s->head_len = (uint32_t)t.len;
     s->head_sent = 0;
     if (s->down->listener->config->normalize_forwarded && !bytes_equal(path, head->path)) {
-        size_t from = t.len;
+        size_t from;
 
+        text_put(&t, BYTES("\n\n\n")); /* where the number of a late attempt is longer */
+        from = t.len;
         text_put(&t, head->path);
         text_put(&t, head->query);
         s->facts.path = since(&t, from);
@@ -273,11 +305,31 @@ static void put_status_line(struct text *t, uint32_t status, struct bytes reason
     text_put(t, BYTES("\r\n"));
 }
 
-static void put_answer_fields(struct text *t, const struct message_head *head)
+/* Is the client told how many attempts it took? */
+static bool counts(const struct stream *s)
 {
+    return s->x.route != NULL && s->x.route->retry != NULL && s->x.route->retry->count_in_answer;
+}
+
+static void put_answer_count(const struct stream *s, struct text *t)
+{
+    if (!counts(s))
+        return;
+    text_put(t, BYTES(ATTEMPT_COUNT));
+    text_u64(t, s->x.attempt_count);
+    text_put(t, BYTES("\r\n"));
+}
+
+static void put_answer_fields(const struct stream *s, struct text *t,
+                              const struct message_head *head)
+{
+    bool counted = counts(s);
+
     for (uint32_t i = 0; i < head->field_count; i++) {
         const struct field *f = &head->fields[i];
 
+        if (counted && bytes_equal_nocase(f->name, BYTES("x-envoy-attempt-count")))
+            continue;
         if (!f->hop_by_hop && f->id != FIELD_CONTENT_LENGTH && f->id != FIELD_TRANSFER_ENCODING)
             put_received(t, f);
     }
@@ -345,7 +397,8 @@ struct bytes forwarding_write_answer(struct stream *s, const struct message_head
         kept_take(&s->kept_response, &w->setup.log_format->response, head);
     text_init(&t, (char *)w->scratch, sizeof(w->scratch));
     put_status_line(&t, head->status, head->reason);
-    put_answer_fields(&t, head);
+    put_answer_fields(s, &t, head);
+    put_answer_count(s, &t);
     put_answer_framing(s, &t, head);
     if (head->known[FIELD_DATE] == 0 && head->status != 101)
         put_field(&t, BYTES("date"), worker_date(w));
@@ -363,7 +416,7 @@ struct bytes forwarding_write_interim(struct stream *s, const struct message_hea
         return BYTES_NONE;
     text_init(&t, (char *)s->worker->scratch, sizeof(s->worker->scratch));
     put_status_line(&t, head->status, head->reason);
-    put_answer_fields(&t, head);
+    put_answer_fields(s, &t, head);
     text_put(&t, BYTES("\r\n"));
     assert(!t.failed);
     return text_bytes(&t);
@@ -381,20 +434,48 @@ static void put_local_head(struct worker *w, struct text *t, uint32_t status, si
     put_field(t, BYTES("server"), BYTES("firebreak"));
 }
 
+struct local_body {
+    struct bytes begin;
+    struct bytes rest;
+};
+
+/* After a retry, what is told is only why the last attempt failed, and it says so. */
+static struct local_body local_body(const struct stream *s, enum reason reason)
+{
+    struct bytes whole = bytes_of(reasons[reason].body);
+
+    if (s->x.retries == 0 || !bytes_start_with(whole, BYTES(RESET_TEXT)))
+        return (struct local_body){.rest = whole};
+    return (struct local_body){
+        .begin = BYTES(RETRIED_TEXT),
+        .rest = bytes_skip(whole, sizeof(RESET_TEXT) - 1),
+    };
+}
+
+size_t forwarding_local_size(const struct stream *s, enum reason reason)
+{
+    struct local_body body = local_body(s, reason);
+
+    return body.begin.len + body.rest.len;
+}
+
 struct bytes forwarding_write_local(struct stream *s, enum reason reason)
 {
     const struct reason_info *info = &reasons[reason];
-    struct bytes body = bytes_of(info->body);
+    struct local_body body = local_body(s, reason);
     struct text t;
 
     text_init(&t, (char *)s->worker->scratch, sizeof(s->worker->scratch));
-    put_local_head(s->worker, &t, info->status, body.len);
+    put_local_head(s->worker, &t, info->status, forwarding_local_size(s, reason));
     if (info->flag == FLAG_UO)
         text_put(&t, BYTES("x-envoy-overloaded: true\r\n"));
+    put_answer_count(s, &t);
     put_connection(s, &t, info->status, true);
     text_put(&t, BYTES("\r\n"));
-    if (s->facts.method_id != METHOD_HEAD)
-        text_put(&t, body);
+    if (s->facts.method_id == METHOD_HEAD)
+        return text_bytes(&t);
+    text_put(&t, body.begin);
+    text_put(&t, body.rest);
     return text_bytes(&t);
 }
 

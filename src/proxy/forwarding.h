@@ -20,6 +20,9 @@
  */
 bool forwarding_write_request(struct stream *s, struct bytes path);
 
+/* The number of the attempt into |s->head|, where the route says it to hosts. */
+void forwarding_count_attempt(struct stream *s);
+
 /*
  * The answer's head for the client, in the worker's scratch. Decides how the body is framed
  * (|s->response.framing|) and whether the client's connection ends with it (|s->close_client|).
@@ -31,6 +34,9 @@ struct bytes forwarding_write_interim(struct stream *s, const struct message_hea
 
 /* A whole local answer, in the worker's scratch. */
 struct bytes forwarding_write_local(struct stream *s, enum reason reason);
+
+/* Bytes of its body. */
+size_t forwarding_local_size(const struct stream *s, enum reason reason);
 
 /* The same where there is no request: the connection ends with it. */
 struct bytes forwarding_write_reject(struct worker *w, uint32_t status, struct bytes body);

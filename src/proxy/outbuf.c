@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proxy/outbuf.h"
 
+#include <assert.h>
+
+#include "base/memory.h"
+
 static void forget_written(struct outbuf *b)
 {
     if (b->keep || b->begin == 0)
@@ -20,13 +24,36 @@ bool outbuf_append(struct outbuf *b, struct slab *slab, struct bytes data)
             return false;
         b->begin = 0;
         b->end = 0;
+        b->size = OUTBUF_SIZE;
     }
-    if (data.len > OUTBUF_SIZE - b->end)
+    if (data.len > b->size - b->end)
         forget_written(b);
-    if (data.len > OUTBUF_SIZE - b->end)
+    if (data.len > b->size - b->end)
         return false;
     memcpy(b->data + b->end, data.data, data.len);
     b->end += (uint32_t)data.len;
+    return true;
+}
+
+static void give_data(struct outbuf *b, struct slab *slab)
+{
+    if (b->size > OUTBUF_SIZE)
+        memory_give(b->data);
+    else
+        slab_give(slab, b->data);
+}
+
+bool outbuf_grow(struct outbuf *b, struct slab *slab, uint32_t size)
+{
+    uint8_t *data = memory_take(size);
+
+    assert(b->data != NULL && size > b->size);
+    if (data == NULL)
+        return false;
+    memcpy(data, b->data, b->end);
+    give_data(b, slab);
+    b->data = data;
+    b->size = size;
     return true;
 }
 
@@ -77,8 +104,9 @@ int outbuf_flush(struct outbuf *b, struct slab *slab, struct link *link)
 
 void outbuf_release(struct outbuf *b, struct slab *slab)
 {
-    slab_give(slab, b->data);
+    give_data(b, slab);
     b->data = NULL;
+    b->size = 0;
     b->begin = 0;
     b->end = 0;
 }

@@ -3,10 +3,11 @@
  * What a link had no room for. While it holds anything, its source is not read, so it never holds
  * more than came of one loan: a slow reader costs one buffer.
  *
- *    0 ......... begin ......... end ......... OUTBUF_SIZE
+ *    0 ......... begin ......... end ......... size
  *    | written     |  to write    |   room       |
  *
- * With |keep|, what was written stays, so that all can be written again to another link.
+ * With |keep|, what was written stays, so that all can be written again to another link. Only that
+ * can make it larger than OUTBUF_SIZE.
  */
 #ifndef PROXY_OUTBUF_H
 #define PROXY_OUTBUF_H
@@ -23,9 +24,10 @@
 #define OUTBUF_SIZE (2u * LINK_LOAN_MAX)
 
 struct outbuf {
-    uint8_t *data; /* from the worker's slab; NULL: holds nothing */
+    uint8_t *data; /* from the worker's slab, or grown; NULL: holds nothing */
     uint32_t begin;
     uint32_t end;
+    uint32_t size;
     bool keep;
 };
 
@@ -36,6 +38,9 @@ static inline bool outbuf_empty(const struct outbuf *b)
 
 /* Appends a copy. False: no memory or no room. */
 bool outbuf_append(struct outbuf *b, struct slab *slab, struct bytes data);
+
+/* Makes one that holds something |size| large, more than it is. False: no memory. */
+bool outbuf_grow(struct outbuf *b, struct slab *slab, uint32_t size);
 
 /*
  * Writes |parts| to |link| behind what is already held; what the link does not take is held. The

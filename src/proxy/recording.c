@@ -86,6 +86,7 @@ static void fill_attempts(struct request_record *r, const struct exchange *x)
             .outcome = attempt_outcome_text(a->outcome),
             .status = a->status,
             .flags = a->flags,
+            .backoff = a->backoff,
             .queue_time = mono_since(a->picked_at, connected ? a->connected_at : a->ended_at),
             .service_time = connected ? mono_since(a->connected_at, a->ended_at) : 0,
         };

@@ -4,11 +4,14 @@
 #include <assert.h>
 
 #include "base/memory.h"
+#include "exchange/retry_headers.h"
 #include "io/error.h"
 #include "proxy/downstream.h"
+#include "proxy/envoy_fields.h"
 #include "proxy/forwarding.h"
 #include "proxy/pool.h"
 #include "proxy/recording.h"
+#include "proxy/replay.h"
 #include "proxy/upstream.h"
 
 /* --- life --- */
@@ -18,7 +21,8 @@ static void on_alarm(struct timer *t, mono_ns now)
     struct stream *s = CONTAINER_OF(t, struct stream, alarm.timer);
 
     if (alarm_is_due(&s->alarm, &s->worker->wheel, now))
-        stream_event(s, &(struct exchange_event){.kind = EVENT_TIME});
+        stream_event(
+            s, &(struct exchange_event){.kind = EVENT_TIME, .replayable = replay_possible(s)});
 }
 
 static void free_head(struct stream *s)
@@ -34,7 +38,9 @@ static void free_head(struct stream *s)
 static void bury_later(struct stream *s)
 {
     alarm_cancel(&s->alarm, &s->worker->wheel);
-    outbuf_release(&s->out, &s->worker->outbufs);
+    replay_release(s);
+    memory_give(s->own);
+    s->own = NULL;
     free_head(s);
     kept_release(&s->kept_request);
     kept_release(&s->kept_response);
@@ -63,6 +69,8 @@ static struct stream *make(struct downstream *down)
     s->head = NULL;
     s->head_size = 0;
     s->kept_request = s->kept_response = (struct kept_headers){.at = NULL};
+    s->count_at = 0;
+    s->own = NULL;
     s->out = (struct outbuf){.data = NULL};
     s->request.moved = 0;
     s->response.moved = 0;
@@ -79,6 +87,8 @@ static void send_now(struct stream *s)
     s->bytes_to_host = 0;
     s->head_sent = 0;
     outbuf_rewind(&s->out);
+    if (s->count_at != 0)
+        forwarding_count_attempt(s);
     if (!s->corked)
         stream_send(s);
 }
@@ -92,14 +102,33 @@ static void release(struct stream *s)
         upstream_release(up);
 }
 
-static void abandon(struct stream *s)
+/* The attempt is over: what is kept of the body is all to be written again. */
+static struct upstream *part(struct stream *s)
 {
     struct upstream *up = s->up;
 
-    pool_leave(s);
+    if (s->out.keep)
+        outbuf_rewind(&s->out);
     s->up = NULL;
-    if (up != NULL && up->stream == s)
+    return up != NULL && up->stream == s ? up : NULL;
+}
+
+static void abandon(struct stream *s)
+{
+    struct upstream *up;
+
+    pool_leave(s);
+    up = part(s);
+    if (up != NULL)
         upstream_abandon(up);
+}
+
+static void discard(struct stream *s)
+{
+    struct upstream *up = s->up;
+
+    upstream_discard(up);
+    part(s);
 }
 
 static void check_delivered(struct stream *s)
@@ -118,16 +147,8 @@ static void respond(struct stream *s, enum reason reason)
 
     if (reason == REASON_PROCESS_FULL)
         listener_count(s->down->listener, HTTP_rq_overload_refused, 1);
-    s->response.moved = s->facts.method_id == METHOD_HEAD ? 0 : strlen(reasons[reason].body);
+    s->response.moved = s->facts.method_id == METHOD_HEAD ? 0 : forwarding_local_size(s, reason);
     downstream_write(s->down, &answer, 1);
-}
-
-/* There will be no other attempt. */
-static void forget_kept(struct stream *s)
-{
-    s->out.keep = false;
-    if (outbuf_empty(&s->out))
-        outbuf_release(&s->out, &s->worker->outbufs);
 }
 
 static enum downstream_after after(const struct stream *s)
@@ -165,9 +186,12 @@ static void perform(struct stream *s, const struct action *a)
     case ACTION_ABANDON:
         abandon(s);
         return;
+    case ACTION_DISCARD:
+        discard(s);
+        return;
     case ACTION_FORWARD:
         s->forwarding = true;
-        forget_kept(s);
+        replay_forget(s);
         return;
     case ACTION_RESPOND:
         respond(s, a->reason);
@@ -209,7 +233,9 @@ bool stream_connected(struct stream *s, struct upstream *up)
 
 void stream_connect_failed(struct stream *s, enum attempt_fault fault)
 {
-    stream_event(s, &(struct exchange_event){.kind = EVENT_CONNECT_FAILED, .fault = fault});
+    stream_event(s, &(struct exchange_event){.kind = EVENT_CONNECT_FAILED,
+                                             .fault = fault,
+                                             .replayable = replay_possible(s)});
 }
 
 bool stream_sent_whole(const struct stream *s)
@@ -221,7 +247,7 @@ static void count_sent(struct stream *s, size_t n)
 {
     s->bytes_to_host += n;
     cluster_rt_count(s->x.cluster, CLUSTER_upstream_cx_tx_bytes_total, n);
-    exchange_touch(&s->x, s->worker->now);
+    exchange_sent(&s->x, s->worker->now);
 }
 
 /* Of |taken| bytes, the head's share and the body's. */
@@ -234,7 +260,7 @@ static void advance(struct stream *s, size_t taken)
     s->head_sent += (uint32_t)head;
     s->out.begin += (uint32_t)(taken - head);
     if (outbuf_empty(&s->out) && !s->out.keep)
-        outbuf_release(&s->out, &s->worker->outbufs);
+        replay_release(s);
     count_sent(s, taken);
 }
 
@@ -318,14 +344,6 @@ static void to_host(void *to, const struct bytes *parts, size_t n)
 
 /* --- the downstream side --- */
 
-/* Never so much that another loan would not fit beside it. */
-static uint32_t replay_max(const struct stream *s)
-{
-    uint32_t configured = s->down->listener->config->limits.buffer_bytes;
-
-    return configured < LINK_LOAN_MAX / 2 ? configured : LINK_LOAN_MAX / 2;
-}
-
 /*
  * A request that waits for a connection is read on, up to a buffer: a small one is so whole before,
  * its clock runs, and its client is not told that it was slow.
@@ -334,23 +352,36 @@ bool stream_has_room(const struct stream *s)
 {
     if (outbuf_empty(&s->out) || s->x.state == EXCHANGE_DELIVERING)
         return true;
-    return s->up == NULL && s->out.end - s->out.begin < replay_max(s);
+    return s->up == NULL && replay_has_room(s);
 }
 
-static bool may_be_replayed(const struct stream *s)
+static bool is_named(const struct route *route, struct bytes method)
 {
-    return method_idempotent(s->facts.method_id) && s->request.body.state != HTTP1_BODY_DONE;
+    const struct route_retry *retry = route == NULL ? NULL : route->retry;
+
+    for (uint32_t i = 0; retry != NULL && i < retry->method_count; i++)
+        if (bytes_equal(retry->methods[i], method))
+            return true;
+    return false;
 }
 
-/* What is kept for another attempt grew too large: from here on it is streamed. */
-static void limit_kept(struct stream *s)
+/* What a trusted client says about retries and timeouts. False: no memory. */
+static bool obey(struct stream *s, const struct message_head *head)
 {
-    if (s->out.keep && s->out.end > replay_max(s))
-        s->out.keep = false;
-    if (s->forwarding)
-        s->out.keep = false;
-    if (!s->out.keep && outbuf_empty(&s->out))
-        outbuf_release(&s->out, &s->worker->outbufs);
+    struct retry_headers h;
+
+    envoy_fields_read(head, &h);
+    if (retry_headers_given(&h)) {
+        s->own = memory_take(sizeof(*s->own) + h.names.len);
+        s->worker->allocations++;
+        if (s->own == NULL)
+            return false;
+        s->own->names_len = (uint32_t)h.names.len;
+        if (h.names.len > 0)
+            memcpy(s->own->names, h.names.data, h.names.len);
+    }
+    retry_headers_apply(&s->x, &h, s->own == NULL ? NULL : &s->own->policy);
+    return true;
 }
 
 /* What the request is routed by must stay until nobody thinks of it any more. */
@@ -382,21 +413,24 @@ bool stream_begin(struct downstream *down, struct bytes path, const struct route
         .body_timeout = down->listener->config->body_timeout,
         .idle_timeout = down->listener->config->idle_timeout,
         .idempotent = method_idempotent(head->method_id),
+        .named = is_named(route, head->method),
     };
 
     if (s == NULL)
         return false;
-    if (!forwarding_write_request(s, path)) {
-        slab_give(&w->streams, s);
-        return false;
-    }
     if (route != NULL && route->cluster < w->cluster_count)
         setup.cluster = &w->clusters[route->cluster]->rt;
     refer(s, setup.cluster);
     exchange_init(&s->x, &setup, w->now);
+    if ((down->listener->config->trust_retry_headers && !obey(s, head)) ||
+        !forwarding_write_request(s, path)) {
+        memory_give(s->own);
+        slab_give(&w->streams, s);
+        return false;
+    }
     http1_body_init(&s->request.body, head, down->listener->config->limits.head_bytes);
     s->request.framing = head->body == BODY_CHUNKED ? RELAY_CHUNKED : RELAY_PLAIN;
-    s->out.keep = may_be_replayed(s);
+    replay_begin(s);
     s->corked = more && !http1_body_done(&s->request.body);
     down->stream = s;
     if (http1_body_done(&s->request.body))
@@ -453,7 +487,7 @@ static void receive_body(struct stream *s, struct bytes *in)
         stream_refuse(s, REASON_OUT_OF_MEMORY);
         return;
     }
-    limit_kept(s);
+    replay_check(s);
     if (result == RELAY_DONE)
         stream_event(s, &(struct exchange_event){.kind = EVENT_REQUEST_COMPLETE});
     if (!stream_over(s))

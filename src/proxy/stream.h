@@ -37,6 +37,12 @@ struct request_facts {
     bool expects_continue;
 };
 
+struct retry_own {
+    struct retry_policy policy;
+    uint32_t names_len;
+    uint8_t names[]; /* of headers of an answer, as a list */
+};
+
 struct stream {
     struct worker *worker;
     struct adopted *adopted; /* the configuration it was routed by */
@@ -46,11 +52,12 @@ struct stream {
     struct list waiting;  /* in a pool's or a cluster's queue */
     bool queued_for_slot; /* in the cluster's queue */
     mono_ns queued_since;
-    bool corked;       /* more of the request is about to follow: write it all at once */
-    bool close_client; /* after the answer */
-    bool forwarding;   /* the answer's head is out */
-    bool no_memory;    /* part of the body could not be held: to be refused */
-    bool host_shut;    /* a tunnel's half towards the host is closed */
+    bool corked;           /* more of the request is about to follow: write it all at once */
+    bool close_client;     /* after the answer */
+    bool forwarding;       /* the answer's head is out */
+    bool no_memory;        /* part of the body could not be held: to be refused */
+    bool host_shut;        /* a tunnel's half towards the host is closed */
+    struct retry_own *own; /* the request's own word on retries, from a trusted client; or NULL */
     struct exchange x;
     struct alarm alarm;
     struct request_facts facts;
@@ -61,6 +68,7 @@ struct stream {
     uint32_t head_len;
     uint32_t head_sent;
     uint32_t head_size;
+    uint32_t count_at;      /* where in it the number of the attempt goes, at its end; 0: nowhere */
     struct outbuf out;      /* of the request's body */
     struct relay request;   /* client to host */
     struct relay response;  /* host to client */

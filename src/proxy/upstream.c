@@ -5,8 +5,10 @@
 
 #include "io/error.h"
 #include "proxy/downstream.h"
+#include "proxy/envoy_fields.h"
 #include "proxy/forwarding.h"
 #include "proxy/pool.h"
+#include "proxy/replay.h"
 #include "proxy/stream.h"
 
 /* Of an answer's head, with its fields. Fixed: what a host sends is not the operator's to choose.
@@ -275,6 +277,13 @@ void upstream_abandon(struct upstream *up)
     }
 }
 
+void upstream_discard(struct upstream *up)
+{
+    up->reusable = up->reusable && stream_sent_whole(up->stream);
+    up->stream = NULL;
+    up->discarding = true;
+}
+
 /* --- the answer --- */
 
 static void broken(struct upstream *up, enum attempt_fault fault)
@@ -287,7 +296,7 @@ static void broken(struct upstream *up, enum attempt_fault fault)
                         .kind = EVENT_BROKEN,
                         .fault = fault,
                         .untouched = !up->answer_seen,
-                        .replayable = s->bytes_to_host == 0 || s->out.keep || s->request.moved == 0,
+                        .replayable = replay_possible(s),
                     });
 }
 
@@ -301,12 +310,72 @@ static bool is_interim(const struct message_head *head)
     return head->status < 200 && head->status != 101;
 }
 
+/* Is |*in| all of the body that nobody wants, and no more? */
+static bool read_out(struct http1_body *body, struct bytes *in)
+{
+    while (!http1_body_done(body)) {
+        struct bytes data, trailers;
+        struct http1_fault fault;
+
+        if (http1_body_read(body, in, &data, &trailers, &fault) != HTTP1_OK)
+            return http1_body_done(body) && in->len == 0;
+    }
+    return in->len == 0;
+}
+
+static void finish_discarding(struct upstream *up, struct http1_body *body, struct bytes *in)
+{
+    up->discarding = false;
+    if (!read_out(body, in) || !clean(up)) {
+        count_broken(up, CLUSTER_upstream_cx_destroy_local_with_active_rq);
+        upstream_close(up);
+        return;
+    }
+    up->state = UPSTREAM_IDLE;
+    upstream_pace(up);
+    pool_ready(up->pool, up);
+}
+
+static bool has_any(const struct message_head *head, const struct bytes *names, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (envoy_field_value(head, names[i]).data != NULL)
+            return true;
+    return false;
+}
+
+/* Has the answer one of the headers that make it one to be retried? */
+static bool is_marked(const struct stream *s, const struct message_head *head)
+{
+    const struct route_retry *retry = s->x.route->retry;
+    struct bytes list = s->own == NULL ? BYTES_NONE : bytes_from(s->own->names, s->own->names_len);
+    struct bytes name;
+
+    if (retry != NULL && has_any(head, retry->headers, retry->header_count))
+        return true;
+    while (retry_headers_next(&list, &name))
+        if (has_any(head, &name, 1))
+            return true;
+    return false;
+}
+
+/* What a head says for the question whether it is retried. */
+static void weigh(const struct stream *s, const struct message_head *head, struct exchange_event *e)
+{
+    e->replayable = replay_possible(s);
+    e->marked = is_marked(s, head);
+    e->rate_limited = envoy_field_value(head, BYTES("x-envoy-ratelimited")).data != NULL;
+}
+
 /* The final head, or a 101: into |g|, by way of the exchange. False: that was the end of it. */
-static bool take_final(struct upstream *up, struct message_head *head, struct gather *g)
+static bool take_final(struct upstream *up, struct message_head *head, struct bytes *in,
+                       struct gather *g)
 {
     struct stream *s = up->stream;
     struct exchange_event e = {.kind = EVENT_HEAD, .status = head->status};
 
+    if (s->x.retry != NULL)
+        weigh(s, head, &e);
     if (head->status == 101) {
         if (!s->facts.websocket || !head->websocket) {
             broken(up, FAULT_PROTOCOL);
@@ -319,6 +388,8 @@ static bool take_final(struct upstream *up, struct message_head *head, struct ga
     up->close_notified = !head->keep_alive;
     http1_body_init(&s->response.body, head, answer_limits.head_bytes);
     stream_event(s, &e);
+    if (up->discarding)
+        finish_discarding(up, &s->response.body, in);
     if (s->up != up)
         return false;
     gather_add(g, forwarding_write_answer(s, head));
@@ -344,10 +415,11 @@ static bool take_head(struct upstream *up, struct bytes *in, struct gather *g)
     *in = bytes_skip(*in, used);
     up->scan = (struct http1_scan){.seen = 0};
     if (!is_interim(head))
-        return take_final(up, head, g);
+        return take_final(up, head, in, g);
     cluster_rt_count(cluster_of(up), CLUSTER_upstream_rq_1xx, 1);
     gather_add(g, forwarding_write_interim(s, head));
     gather_flush(g); /* the next head is written to the same scratch */
+    exchange_interim(&s->x);
     return true;
 }
 

@@ -38,6 +38,7 @@ struct upstream {
     bool close_notified; /* BUSY: it said connection: close */
     bool ended;          /* the host's FIN */
     bool parked;         /* was idle before: the host may have closed it unseen */
+    bool discarding;     /* BUSY: the answer whose head is being read is nobody's */
     uint32_t requests;   /* begun on it */
     struct alarm alarm;  /* connect timeout, idle timeout */
     mono_ns connect_at;
@@ -57,6 +58,12 @@ void upstream_release(struct upstream *up);
 
 /* The stream gives up on it, in mid-exchange: closed. */
 void upstream_abandon(struct upstream *up);
+
+/*
+ * The stream does not want the answer whose head it was just told of: back to the pool if all of it
+ * is there and was whole, else closed.
+ */
+void upstream_discard(struct upstream *up);
 
 /* Reads the host, or not, as there is room for what it sends. */
 void upstream_pace(struct upstream *up);

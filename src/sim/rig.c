@@ -23,6 +23,7 @@ void rig_settings_init(struct rig_settings *s, uint64_t seed)
                 .connect_timeout = DEFAULT_CONNECT_TIMEOUT,
                 .idle_timeout = DEFAULT_UPSTREAM_IDLE,
                 .connect_failover = true,
+                .retry_budget = default_retry_budget,
             },
         .route =
             {

@@ -5,6 +5,9 @@
 #define X(name, kind, help) [CLUSTER_##name] = {#name, METRIC_##kind, help},
 const struct metric_info cluster_metric_info[CLUSTER_METRIC_COUNT] = {CLUSTER_METRICS(X)};
 #undef X
+#define X(name, kind, help) [RETRY_STAT_##name] = {#name, METRIC_##kind, help},
+const struct metric_info retry_metric_info[RETRY_METRIC_COUNT] = {RETRY_METRICS(X)};
+#undef X
 #define X(name, kind, help) [ENDPOINT_##name] = {#name, METRIC_##kind, help},
 const struct metric_info endpoint_metric_info[ENDPOINT_METRIC_COUNT] = {ENDPOINT_METRICS(X)};
 #undef X
@@ -50,4 +53,13 @@ void flag_cells_add(struct flag_cells *f, uint32_t flags)
 {
     for (; flags != 0; flags &= flags - 1)
         cell_add(&f->at[__builtin_ctz(flags)], 1);
+}
+
+void retry_cells_add(struct cluster_cells *c, uint32_t status)
+{
+    unsigned of_class = status < 100 || status > 599 ? 5 : status / 100;
+
+    cell_add(&c->retry[RETRY_STAT_upstream_rq_completed], 1);
+    cell_add(&c->retry[RETRY_STAT_upstream_rq_1xx + of_class - 1], 1);
+    status_cells_add(&c->retry_statuses, status);
 }

@@ -10,8 +10,13 @@
 #include <stdint.h>
 
 #include "stats/histogram.h"
+#include "stats/window.h"
 
-enum metric_kind { METRIC_COUNTER, METRIC_GAUGE };
+enum metric_kind {
+    METRIC_COUNTER,
+    METRIC_GAUGE,
+    METRIC_RATIO /* a gauge whose value is in thousandths */
+};
 
 struct metric_info {
     const char *name;
@@ -54,6 +59,11 @@ struct metric_info {
     X(upstream_rq_rx_reset, COUNTER, "attempts broken by the host")                                \
     X(upstream_rq_tx_reset, COUNTER, "attempts broken off by the proxy")                           \
     X(upstream_rq_retry, COUNTER, "retries sent")                                                  \
+    X(upstream_rq_retry_success, COUNTER, "retries that brought an answer not to be retried")      \
+    X(upstream_rq_retry_overflow, COUNTER, "retries refused by maxRetries or the retry budget")    \
+    X(upstream_rq_retry_limit_exceeded, COUNTER, "failures whose retries were used up")            \
+    X(upstream_rq_retry_backoff_exponential, COUNTER, "retries sent after a back-off")             \
+    X(retry_or_shadow_abandoned, COUNTER, "requests too large to be kept for a retry")             \
     X(upstream_rq_completed, COUNTER, "requests answered, by the host or locally")                 \
     X(upstream_rq_1xx, COUNTER, "interim answers")                                                 \
     X(upstream_rq_2xx, COUNTER, "final answers 2xx")                                               \
@@ -66,7 +76,18 @@ struct metric_info {
     X(queue_timeout, COUNTER, "firebreak: requests refused after queueTimeout")                    \
     X(connect_failover, COUNTER,                                                                   \
       "firebreak: requests moved to another host after a failed connect")                          \
-    X(reuse_resend, COUNTER, "firebreak: requests sent again after a reused connection had died")
+    X(reuse_resend, COUNTER, "firebreak: requests sent again after a reused connection had died")  \
+    X(retry_budget_refused, COUNTER, "firebreak: failovers and resends the retry budget refused")  \
+    X(retry_too_late, COUNTER, "firebreak: retries not begun for want of time")
+
+/* cluster.<name>.retry.<metric>: answers thrown away for a retry; written by workers */
+#define RETRY_METRICS(X)                                                                           \
+    X(upstream_rq_completed, COUNTER, "answers thrown away for a retry")                           \
+    X(upstream_rq_1xx, COUNTER, "of these, 1xx")                                                   \
+    X(upstream_rq_2xx, COUNTER, "of these, 2xx")                                                   \
+    X(upstream_rq_3xx, COUNTER, "of these, 3xx")                                                   \
+    X(upstream_rq_4xx, COUNTER, "of these, 4xx")                                                   \
+    X(upstream_rq_5xx, COUNTER, "of these, 5xx")
 
 /* per endpoint, shown in /clusters; written by workers */
 #define ENDPOINT_METRICS(X)                                                                        \
@@ -163,6 +184,9 @@ struct metric_info {
 #define X(name, kind, help) CLUSTER_##name,
 enum cluster_metric { CLUSTER_METRICS(X) CLUSTER_METRIC_COUNT };
 #undef X
+#define X(name, kind, help) RETRY_STAT_##name,
+enum retry_metric { RETRY_METRICS(X) RETRY_METRIC_COUNT };
+#undef X
 #define X(name, kind, help) ENDPOINT_##name,
 enum endpoint_metric { ENDPOINT_METRICS(X) ENDPOINT_METRIC_COUNT };
 #undef X
@@ -180,6 +204,7 @@ enum worker_metric { WORKER_METRICS(X) WORKER_METRIC_COUNT };
 #undef X
 
 extern const struct metric_info cluster_metric_info[CLUSTER_METRIC_COUNT];
+extern const struct metric_info retry_metric_info[RETRY_METRIC_COUNT];
 extern const struct metric_info endpoint_metric_info[ENDPOINT_METRIC_COUNT];
 extern const struct metric_info outlier_metric_info[OUTLIER_METRIC_COUNT];
 extern const struct metric_info discovery_metric_info[DISCOVERY_METRIC_COUNT];
@@ -214,9 +239,25 @@ struct cluster_cells {
     _Alignas(64) _Atomic uint64_t at[CLUSTER_METRIC_COUNT];
     struct status_cells statuses;
     struct flag_cells flags;
+    struct window first_attempts; /* begun */
+    struct window extra_attempts; /* retries, failovers, resends */
+    _Atomic uint64_t retry[RETRY_METRIC_COUNT];
+    struct status_cells retry_statuses;
     struct histogram rq_time;    /* upstream_rq_time: end of request to end of response */
     struct histogram connect_ms; /* upstream_cx_connect_ms */
 };
+
+/* Its tables of status codes. */
+enum status_table { STATUS_FINAL, STATUS_RETRIED, STATUS_TABLE_COUNT };
+
+static inline const struct status_cells *status_table(const struct cluster_cells *c,
+                                                      enum status_table which)
+{
+    return which == STATUS_FINAL ? &c->statuses : &c->retry_statuses;
+}
+
+/* By the owner. An answer with |status| is thrown away for a retry. */
+void retry_cells_add(struct cluster_cells *c, uint32_t status);
 
 struct endpoint_cells {
     _Alignas(64) _Atomic uint64_t at[ENDPOINT_METRIC_COUNT];

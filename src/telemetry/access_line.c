@@ -98,6 +98,7 @@ static void json_attempt(struct json *j, const struct record_attempt *a)
     else
         json_u64(j, "status", a->status);
     json_flags(j, "flags", a->flags);
+    json_ms(j, "backoff", a->backoff);
     json_ms(j, "queue_time", a->queue_time);
     json_ms(j, "service_time", a->service_time);
     json_object_end(j);

@@ -152,8 +152,6 @@ static void unknown_keys_are_refused_with_a_guess(void **state)
 static void what_does_not_exist_yet_is_said_to_come_later(void **state)
 {
     static const struct broken rows[] = {
-        {ROUTE("retry: {attempts: 1}"), 6, 5,
-         "'retry' is not supported yet: it comes with retries and their budget"},
         {ROUTE("deadline: {}"), 6, 5, "it comes with deadline budgets"},
         {ROUTE("class: read"), 6, 5, "'class' is not supported yet"},
         {ROUTE("priority: high"), 6, 5, "'priority' is not supported yet"},
@@ -173,6 +171,47 @@ static void what_does_not_exist_yet_is_said_to_come_later(void **state)
         {OF_CLUSTER("trafficPolicy: {outlierDetection: {minHealthPercent: 101}}"), 5, 56,
          "'minHealthPercent' must be between 0 and 100"},
         {OF_CLUSTER("resilience: {panic: leastbad}"), 5, 23, "did you mean 'leastBad'?"},
+        {ROUTE("retry: {on: [unavailable]}"), 6, 18,
+         "'unavailable' is not supported yet: it comes "
+         "with gRPC"},
+        {OF_CLUSTER("trafficPolicy: {retryBudget: {budgetInterval: 10s}}"), 5, 33,
+         "'budgetInterval' is not supported yet"},
+    };
+    (void)state;
+
+    CHECK_ALL(rows);
+}
+
+static void retries_that_make_no_sense_are_refused(void **state)
+{
+    static const struct broken rows[] = {
+        {ROUTE("retry: {attempts: 11}"), 6, 23, "'attempts' must be between 0 and 10"},
+        {ROUTE("retry: {on: 5xx}"), 6, 17, "'on' must be a list"},
+        {ROUTE("retry: {on: [5x]}"), 6, 18, "not '5x'; did you mean '5xx'?"},
+        {ROUTE("retry: {on: [connect_failure]}"), 6, 18, "did you mean 'connect-failure'?"},
+        {ROUTE("retry: {on: [retriable-status-codes]}"), 6, 18,
+         "say which codes: 'statuses: [503]' beside 'retriable-status-codes'"},
+        {ROUTE("retry: {on: [retriable-headers]}"), 6, 18, "say which headers"},
+        {ROUTE("retry: {statuses: [5xx]}"), 6, 24, "a number from 200 to 599; not '5xx'"},
+        {ROUTE("retry: {statuses: [101]}"), 6, 24, "a number from 200 to 599; not '101'"},
+        {ROUTE("retry: {methods: [P/ST]}"), 6, 23, "such as POST; not 'P/ST'"},
+        {ROUTE("retry: {headers: ['a b']}"), 6, 23, "named by a word; not 'a b'"},
+        {ROUTE("retry: {backoff: {base: 1s, max: 10ms}}"), 6, 38, "'max' may not be less"},
+        {ROUTE("retry: {perTryTimeout: 1s}"), 6, 13, "it belongs in listeners[].routes[]"},
+        {ROUTE("timeout: 0"), 6, 14, "write 0s or none if that is meant"},
+        {OF_CLUSTER("resilience: {retryBudget: {ratio: 0.2}}"), 5, 37,
+         "'ratio' must be a share with its sign, such as 20% or 12.5%; not '0.2'"},
+        {OF_CLUSTER("resilience: {retryBudget: {ratio: 120%}}"), 5, 37,
+         "'ratio' must be between 0% and 100%; not '120%'"},
+        {OF_CLUSTER("resilience: {retryBudget: {ratio: 1.25%}}"), 5, 37, "not '1.25%'"},
+        {OF_CLUSTER("resilience: {retryBudget: {floor: 3}}"), 5, 37,
+         "'floor' must be a number a second, such as 3/s; not '3'"},
+        {OF_CLUSTER("resilience: {retryBudget: {capacity: 16001}}"), 5, 40,
+         "'capacity' must be between 0 and 16000"},
+        {OF_CLUSTER("trafficPolicy: {retryBudget: {percent: 20%}}"), 5, 42,
+         "'percent' must be a number of percent without a sign"},
+        {OF_CLUSTER("trafficPolicy: {retryBudget: {percent: 100.1}}"), 5, 42,
+         "'percent' must be between 0 and 100; not '100.1'"},
     };
     (void)state;
 
@@ -456,6 +495,7 @@ int main(void)
         cmocka_unit_test(what_is_no_yaml_is_refused_where_it_goes_wrong),
         cmocka_unit_test(unknown_keys_are_refused_with_a_guess),
         cmocka_unit_test(what_does_not_exist_yet_is_said_to_come_later),
+        cmocka_unit_test(retries_that_make_no_sense_are_refused),
         cmocka_unit_test(values_of_the_wrong_kind_or_size_are_refused),
         cmocka_unit_test(values_for_the_process_or_a_cluster_that_cannot_be_are_refused),
         cmocka_unit_test(what_is_missing_or_said_twice_is_refused),

@@ -522,6 +522,73 @@ static void panic_has_istios_threshold_and_its_own_policy(void **state)
     }
 }
 
+static void retries_are_off_unless_asked_for_and_careful_where_little_is_said(void **state)
+{
+    struct snapshot *s =
+        load("listeners: [{name: w, listen: 127.0.0.1:0, routes: [\n"
+             "  {cluster: a, match: {path: /1}},\n"
+             "  {cluster: a, match: {path: /2}, retry: {attempts: 0, on: [5xx]}},\n"
+             "  {cluster: a, retry: {}}]}]\n"
+             "clusters: [{name: a, endpoints: [{address: 127.0.0.1:1}]}]\n",
+             NULL);
+    const struct route_retry *retry = s->listeners[0].routes[2].retry;
+    (void)state;
+
+    assert_null(s->listeners[0].routes[0].retry);
+    assert_null(s->listeners[0].routes[1].retry);
+    assert_int_equal(retry->policy.attempts, 1);
+    assert_int_equal(retry->policy.on, RETRY_ON_CONNECT_FAILURE | RETRY_ON_REFUSED_STREAM |
+                                           RETRY_ON_RESET_BEFORE_REQUEST);
+    assert_int_equal(retry->policy.base, 25 * NS_PER_MS);
+    assert_int_equal(retry->policy.max, 250 * NS_PER_MS);
+    assert_int_equal(retry->buffer_bytes, 1 << 20);
+    assert_false(retry->count_in_answer);
+    assert_false(s->listeners[0].trust_retry_headers);
+    assert_memory_equal(&s->clusters[0].retry_budget, &default_retry_budget,
+                        sizeof(default_retry_budget));
+    assert_int_equal(s->clusters[0].limits.max_retries, 3);
+    assert_false(s->clusters[0].retry_share.given);
+    snapshot_drop(s);
+}
+
+static void retries_are_as_they_are_asked_for(void **state)
+{
+    struct snapshot *s = load(
+        "listeners: [{name: w, listen: 127.0.0.1:0, trustRetryHeaders: on, routes: [{cluster: a,\n"
+        "  retry: {attempts: 10, on: [reset], statuses: [503, 599], headers: [x-again],\n"
+        "    methods: [POST], backoff: {base: 10ms, max: 10ms}, bufferBytes: 64KiB,\n"
+        "    attemptCount: on}}]}]\n"
+        "clusters: [{name: a, endpoints: [{address: 127.0.0.1:1}],\n"
+        "  trafficPolicy: {connectionPool: {http: {maxRetries: 2}},\n"
+        "    retryBudget: {percent: 12.5, minRetryConcurrency: 0}},\n"
+        "  resilience: {retryBudget: {ratio: 0.5%, floor: 0/s, capacity: 16000}}}]\n",
+        NULL);
+    const struct route_retry *retry = s->listeners[0].routes[0].retry;
+    const struct cluster *c = &s->clusters[0];
+    struct retry_statuses codes = {.bits = {0}};
+    (void)state;
+
+    assert_true(s->listeners[0].trust_retry_headers);
+    assert_int_equal(retry->policy.on,
+                     RETRY_ON_RESET | RETRY_ON_RETRIABLE_STATUS_CODES | RETRY_ON_RETRIABLE_HEADERS);
+    assert_true(retry_statuses_add(&codes, 503) && retry_statuses_add(&codes, 599));
+    assert_memory_equal(&retry->policy.statuses, &codes, sizeof(codes));
+    assert_bytes(retry->headers[0], "x-again");
+    assert_bytes(retry->methods[0], "POST");
+    assert_int_equal(retry->policy.attempts, 10);
+    assert_int_equal(retry->policy.max, 10 * NS_PER_MS);
+    assert_int_equal(retry->buffer_bytes, 64 * 1024);
+    assert_true(retry->count_in_answer);
+    assert_int_equal(c->limits.max_retries, 2);
+    assert_true(c->retry_share.given);
+    assert_int_equal(c->retry_share.permille, 125);
+    assert_int_equal(c->retry_share.least, 0);
+    assert_int_equal(c->retry_budget.earn_permille, 5);
+    assert_int_equal(c->retry_budget.floor_per_s, 0);
+    assert_int_equal(c->retry_budget.capacity, 16000);
+    snapshot_drop(s);
+}
+
 static void the_ends_of_a_range_belong_to_it(void **state)
 {
     struct snapshot *s = load("workers: 256\ndrainTimeout: 24h\nmemoryLimit: 16MiB\n"
@@ -691,6 +758,8 @@ int main(void)
         cmocka_unit_test(an_integer_of_zero_is_istios_unset),
         cmocka_unit_test(values_are_what_the_key_wants),
         cmocka_unit_test(panic_has_istios_threshold_and_its_own_policy),
+        cmocka_unit_test(retries_are_off_unless_asked_for_and_careful_where_little_is_said),
+        cmocka_unit_test(retries_are_as_they_are_asked_for),
         cmocka_unit_test(the_ends_of_a_range_belong_to_it),
         cmocka_unit_test(a_byte_order_mark_and_document_marks_do_no_harm),
         cmocka_unit_test(each_name_is_looked_up_once),

@@ -1,145 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One request's life: each way it can end, and law 6 on random histories. */
-#include "exchange/exchange.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/rng.h"
-
-#define HOSTS 3
-#define SEC   NS_PER_S
-
-/* A worker with one cluster of three hosts. */
-struct fixture {
-    struct endpoint endpoints[HOSTS];
-    struct cluster cluster;
-    struct route route;
-    struct process_state *process;
-    struct cluster_rt rt;
-    struct rng rng;
-    struct exchange x;
-    struct actions out;
-    mono_ns now;
-};
-
-static void open_fixture(struct fixture *f, uint64_t seed)
-{
-    memset(f, 0, sizeof(*f));
-    f->cluster = (struct cluster){
-        .name = BYTES("c"),
-        .endpoint_count = HOSTS,
-        .endpoints = f->endpoints,
-        .lb = LB_ROUND_ROBIN,
-        .limits = default_limits,
-        .outlier = default_outlier,
-        .connect_failover = true,
-        .state = cluster_state_create(HOSTS, 1),
-    };
-    f->route = (struct route){
-        .timeout = 15 * SEC, .per_try_timeout = MONO_NEVER, .idle_timeout = 300 * SEC};
-    f->process = process_state_create(1, 1000, 1u << 30, 0);
-    f->cluster.hosts = f->cluster.state->hosts;
-    rng_init(&f->rng, seed);
-    f->now = SEC;
-    assert_true(cluster_rt_init(&f->rt, &f->cluster, 0, &f->rng));
-}
-
-static void close_fixture(struct fixture *f)
-{
-    cluster_rt_release(&f->rt);
-    cluster_state_drop(f->cluster.state);
-    process_state_free(f->process);
-}
-
-static void begin_method(struct fixture *f, bool idempotent)
-{
-    struct exchange_setup setup = {
-        .cluster = &f->rt,
-        .route = &f->route,
-        .process = f->process,
-        .body_timeout = 300 * SEC,
-        .idempotent = idempotent,
-    };
-
-    exchange_init(&f->x, &setup, f->now);
-}
-
-static void say(struct fixture *f, struct exchange_event e)
-{
-    exchange_step(&f->x, &e, f->now, &f->out);
-}
-
-#define SAY(f, ...) say(f, (struct exchange_event){.kind = __VA_ARGS__})
-
-/* A GET that has been sent on a connection. */
-static void sent(struct fixture *f)
-{
-    begin_method(f, true);
-    SAY(f, EVENT_REQUEST_COMPLETE);
-    SAY(f, EVENT_BEGIN);
-    SAY(f, EVENT_CONNECTED, .reused = true);
-    assert_int_equal(f->x.state, EXCHANGE_SENT);
-}
-
-static bool did(const struct fixture *f, enum action_kind kind)
-{
-    for (unsigned i = 0; i < f->out.count; i++)
-        if (f->out.at[i].kind == kind)
-            return true;
-    return false;
-}
-
-static uint64_t metric(const struct fixture *f, enum cluster_metric m)
-{
-    return cluster_state_sum(f->cluster.state, m);
-}
-
-/* Local failures charged to any host. */
-static uint32_t charged(const struct fixture *f)
-{
-    uint32_t sum = 0;
-
-    for (uint32_t i = 0; i < HOSTS; i++)
-        sum += f->cluster.state->hosts.at[i]->runs.run_local;
-    return sum;
-}
-
-/* Nothing is held any more. */
-static void check_clean(const struct fixture *f)
-{
-    const struct cluster_state *s = f->cluster.state;
-
-    assert_int_equal(f->x.state, EXCHANGE_DONE);
-    assert_int_equal(limit_used(&s->pending), 0);
-    assert_int_equal(limit_used(&s->requests), 0);
-    assert_int_equal(limit_used(&f->process->requests), 0);
-    assert_int_equal(metric(f, CLUSTER_upstream_rq_active), 0);
-    assert_int_equal(metric(f, CLUSTER_upstream_rq_pending_active), 0);
-    for (uint32_t i = 0; i < HOSTS; i++) {
-        assert_int_equal(s->hosts.at[i]->in_flight, 0);
-        assert_int_equal(host_state_sum(host_state_of(s->hosts.at[i]), ENDPOINT_rq_active), 0);
-        assert_int_equal(host_state_sum(host_state_of(s->hosts.at[i]), ENDPOINT_rq_pending_active),
-                         0);
-    }
-}
-
-static void check_end(struct fixture *f, enum reason reason, uint32_t status, uint32_t flags)
-{
-    if (f->x.state == EXCHANGE_DELIVERING)
-        SAY(f, EVENT_DELIVERED);
-    assert_true(did(f, ACTION_FINISH));
-    assert_int_equal(f->x.reason, reason);
-    assert_int_equal(f->x.status, status);
-    assert_int_equal(f->x.flags, flags);
-    check_clean(f);
-    close_fixture(f);
-}
+#include "exchange/exchange_world.h"
 
 static void an_answer_goes_through(void **state)
 {
@@ -607,6 +468,8 @@ static struct exchange_event anything(const struct exchange *x, struct rng *r)
         .reused = rng_below(r, 2) == 0,
         .untouched = rng_below(r, 2) == 0,
         .replayable = rng_below(r, 2) == 0,
+        .marked = rng_below(r, 8) == 0,
+        .rate_limited = rng_below(r, 8) == 0,
     };
 
     if (!exchange_request_complete(x) && rng_below(r, 3) == 0) {
@@ -629,6 +492,9 @@ static struct exchange_event anything(const struct exchange *x, struct rng *r)
         break;
     case EXCHANGE_SENT:
         e.kind = rng_below(r, 3) == 0 ? EVENT_BROKEN : EVENT_HEAD;
+        break;
+    case EXCHANGE_WAITING:
+        e.kind = EVENT_TIME;
         break;
     case EXCHANGE_ANSWERING:
         e.kind = rng_below(r, 3) == 0 ? EVENT_BROKEN : EVENT_UPSTREAM_COMPLETE;
@@ -656,7 +522,7 @@ static void tally(struct tally *t, const struct actions *out)
         t->cut += k == ACTION_CUT;
         t->attempts += k == ACTION_ATTEMPT || k == ACTION_ATTEMPT_FRESH;
         t->sends += k == ACTION_SEND;
-        t->ends += k == ACTION_RELEASE || k == ACTION_ABANDON;
+        t->ends += k == ACTION_RELEASE || k == ACTION_ABANDON || k == ACTION_DISCARD;
     }
 }
 
@@ -665,6 +531,7 @@ static void run_random_life(struct fixture *f, struct rng *r)
     struct tally t = {0};
 
     begin_method(f, rng_below(r, 2) == 0);
+    f->x.sent = rng_below(r, 2) == 0;
     for (int step = 0; step < 200 && f->x.state != EXCHANGE_DONE; step++) {
         f->now += rng_below(r, 4) == 0 ? 4 * SEC : 1000;
         say(f, anything(&f->x, r));
@@ -672,11 +539,11 @@ static void run_random_life(struct fixture *f, struct rng *r)
     }
     assert_int_equal(t.finished, 1);
     assert_true(t.responded + t.forwarded <= 1);
-    assert_true(t.attempts <= 3);
+    assert_true(t.attempts <= 3 + f->retry.policy.attempts);
     assert_true(t.sends <= t.attempts);
     assert_true(t.ends >= t.sends);
     assert_int_equal(f->x.attempt_count, t.attempts);
-    for (uint32_t i = 0; i < f->x.attempt_count; i++)
+    for (uint32_t i = 0; i < f->x.attempt_count && i < RECORD_ATTEMPTS_MAX; i++)
         assert_int_not_equal(f->x.attempts[i].outcome, ATTEMPT_PENDING);
     if (t.responded == 1)
         assert_true(f->x.status == reasons[f->x.reason].status || t.cut == 1 ||
@@ -698,6 +565,10 @@ static void every_request_ends_exactly_once_whatever_happens(void **state)
         open_fixture(&f, seed);
         f.cluster.limits.max_pending = rng_below(&r, 3);
         f.cluster.limits.max_requests = rng_below(&r, 3);
+        if (rng_below(&r, 2) == 0)
+            with_retries(&f, rng_below(&r, 1u << RETRY_CONDITION_COUNT), rng_below(&r, 11));
+        f.cluster.limits.max_retries = rng_below(&r, 3);
+        f.cluster.retry_budget.capacity = rng_below(&r, 20);
         for (int i = 0; i < 30; i++)
             run_random_life(&f, &r);
         close_fixture(&f);

@@ -17,6 +17,7 @@ static const struct {
     unsigned count;
 } lists[] = {
     {"cluster", cluster_metric_info, CLUSTER_METRIC_COUNT},
+    {"retry", retry_metric_info, RETRY_METRIC_COUNT},
     {"endpoint", endpoint_metric_info, ENDPOINT_METRIC_COUNT},
     {"outlier", outlier_metric_info, OUTLIER_METRIC_COUNT},
     {"discovery", discovery_metric_info, DISCOVERY_METRIC_COUNT},

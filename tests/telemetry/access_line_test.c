@@ -50,9 +50,11 @@ static void the_json_line_has_istios_keys_and_ours(void **state)
         "\"downstream_local_address\":\"127.0.0.1:8080\","
         "\"downstream_remote_address\":\"192.0.2.1:4242\",\"requested_server_name\":null,"
         "\"route_name\":\"cart\",\"attempts\":[{\"endpoint\":\"10.0.0.1:8080\","
-        "\"outcome\":\"connect_failed\",\"status\":null,\"flags\":\"UF\",\"queue_time\":0.100,"
-        "\"service_time\":0.000},{\"endpoint\":\"10.0.0.2:8080\",\"outcome\":\"answered\","
-        "\"status\":503,\"flags\":\"-\",\"queue_time\":0.150,\"service_time\":14.125}]}\n");
+        "\"outcome\":\"connect_failed\",\"status\":null,\"flags\":\"UF\",\"backoff\":0.000,"
+        "\"queue_time\":0.100,\"service_time\":0.000},{\"endpoint\":\"10.0.0.2:8080\",\"outcome\":"
+        "\"answered\","
+        "\"status\":503,\"flags\":\"-\",\"backoff\":12.000,\"queue_time\":0.150,\"service_time\":"
+        "14.125}]}\n");
 }
 
 static void what_is_missing_is_null_in_json(void **state)

@@ -42,6 +42,7 @@ static inline struct request_record sample_record(void)
     r.attempts[1] = (struct record_attempt){.endpoint = BYTES("10.0.0.2:8080"),
                                             .outcome = "answered",
                                             .status = 503,
+                                            .backoff = 12 * NS_PER_MS,
                                             .queue_time = 150 * NS_PER_US,
                                             .service_time = 14 * NS_PER_MS + 125 * NS_PER_US};
     return r;
