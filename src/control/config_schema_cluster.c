@@ -19,9 +19,10 @@ static const struct field endpoint_rows[] = {
      .kind = FIELD_TEXT,
      .at = AT(address),
      .required = true,
-     .help = "`127.0.0.1:9001`, `[::1]:9001`, `unix:/path`, or `name:9001`: a name is looked up "
-             "once, at the "
-             "start, and its first address taken"},
+     .help = "`127.0.0.1:9001`, `[::1]:9001`, `unix:/path`, or `name:9001`: each address of the "
+             "name is "
+             "a host; it must be known at the start, is looked up again by its time to live, and "
+             "keeps its last good addresses where that fails"},
     {.name = "zone",
      .kind = FIELD_TEXT,
      .at = AT(zone),
