@@ -419,6 +419,22 @@ static void errors_of_several_files_are_in_the_order_of_the_files(void **state)
     config_errors_release(&e);
 }
 
+static void each_message_shows_the_line_of_its_own_file(void **state)
+{
+    struct config_errors e;
+    struct snapshot *s = NULL;
+    (void)state;
+
+    assert_int_equal(parse("#\n#\n#\n#\n#\n#\n" NATIVE "- {name: b, endpoints: [{address: x}]}\n",
+                           OUTLIER("consecutiveErrors: 1"), &e, &s),
+                     CONFIG_INVALID);
+    assert_int_equal(e.at[0].line, 10);
+    assert_non_null(strstr(show(&e), "    - {name: b, endpoints: [{address: x}]}\n"));
+    assert_non_null(
+        strstr(show(&e), "      trafficPolicy: {outlierDetection: {consecutiveErrors: 1}}\n"));
+    config_errors_release(&e);
+}
+
 static void more_files_than_a_configuration_has_are_refused(void **state)
 {
     static struct config_source sources[CONFIG_SOURCES_MAX + 1];
@@ -451,6 +467,7 @@ int main(void)
         cmocka_unit_test(clusters_that_contradict_rules_or_each_other_are_refused),
         cmocka_unit_test(rules_without_a_native_document_are_no_configuration),
         cmocka_unit_test(errors_of_several_files_are_in_the_order_of_the_files),
+        cmocka_unit_test(each_message_shows_the_line_of_its_own_file),
         cmocka_unit_test(more_files_than_a_configuration_has_are_refused),
     };
 
