@@ -44,7 +44,7 @@ LINT_TRAP(lint_cap_rounds_to_nobody)
     struct reach r;
 
     if (block(s) == NULL || hosts(s) < 2 || by_percent(s) > 0 ||
-        !reach_compute(&s->cluster->outlier, hosts(s), &r))
+        !reach_compute(&s->cluster->outlier, hosts(s), &r) || r.steps == 0)
         return NULL;
     lint_say(&w->why, "maxEjectionPercent %u%s of %u hosts is %u.%02u of a host: ", percent,
              lint_written(block(s), "maxEjectionPercent") ? "" : " (where it is not written)",

@@ -108,6 +108,18 @@ LINT_TRAP(lint_per_try_never_fires);
 LINT_TRAP(lint_connect_never_fires);
 LINT_TRAP(lint_queue_never_over);
 
+/* lint_retry.c */
+LINT_TRAP(lint_retries_without_budget);
+LINT_TRAP(lint_retries_more_than_one);
+LINT_TRAP(lint_retries_do_not_fit);
+LINT_TRAP(lint_retries_without_per_try);
+LINT_TRAP(lint_budget_too_wide);
+LINT_TRAP(lint_budget_never_pays);
+LINT_TRAP(lint_limits_without_max_retries);
+LINT_TRAP(lint_ejection_without_budget);
+LINT_TRAP(lint_budget_without_ejection);
+LINT_TRAP(lint_pair_changed_by_half);
+
 /* lint_rule.c */
 LINT_TRAP(lint_port_drops_blocks);
 LINT_TRAP(lint_subset_drops_blocks);

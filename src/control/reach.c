@@ -130,11 +130,19 @@ static bool measure_lengths(const struct outlier_config *config, struct reach *r
     return open;
 }
 
+/* Whether any rule is on that ejects. */
+static bool has_rule(const struct outlier_config *c)
+{
+    return outlier_ejecting_run(c, OUTLIER_CONSECUTIVE_5XX) > 0 ||
+           outlier_ejecting_run(c, OUTLIER_CONSECUTIVE_GATEWAY) > 0 ||
+           outlier_ejecting_run(c, OUTLIER_CONSECUTIVE_LOCAL_ORIGIN) > 0 || outlier_rates_eject(c);
+}
+
 bool reach_compute(const struct outlier_config *c, uint32_t hosts, struct reach *out)
 {
     *out = (struct reach){.hosts = hosts};
     out->longest = c->max_ejection > c->base_ejection ? c->max_ejection : c->base_ejection;
-    if (!c->enabled || hosts == 0)
+    if (!c->enabled || hosts == 0 || !has_rule(c))
         return true;
     return count_out(c, hosts, NULL, &out->by_runs) &&
            count_out(c, hosts, fail_for_long, &out->by_evidence) && measure_lengths(c, out);

@@ -2,25 +2,6 @@
 /* Each trap just sprung and just not, and nothing else beside it. */
 #include "lint_world.h"
 
-struct border {
-    const char *trap; /* those found, in the order of the file; "": none */
-    struct parts parts;
-};
-
-static void check_border(const struct border *b)
-{
-    struct looked_at w;
-
-    look_at(&w, write_yaml(&b->parts), NULL);
-    if (strcmp(names(&w), b->trap) != 0)
-        fail_msg("expected '%s', found '%s' in\n%s", b->trap, names(&w), yaml);
-    look_away(&w);
-}
-
-#define CHECK_ALL(rows)                                                                            \
-    for (size_t i = 0; i < sizeof(rows) / sizeof((rows)[0]); i++)                                  \
-    check_border(&(rows)[i])
-
 static void a_careful_configuration_has_no_trap(void **state)
 {
     static const struct border rows[] = {

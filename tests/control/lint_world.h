@@ -104,4 +104,23 @@ static inline const char *names(const struct looked_at *w)
     return text_end(&t);
 }
 
+struct border {
+    const char *trap; /* those found, in the order of the file; "": none */
+    struct parts parts;
+};
+
+static inline void check_border(const struct border *b)
+{
+    struct looked_at w;
+
+    look_at(&w, write_yaml(&b->parts), NULL);
+    if (strcmp(names(&w), b->trap) != 0)
+        fail_msg("expected '%s', found '%s' in\n%s", b->trap, names(&w), yaml);
+    look_away(&w);
+}
+
+#define CHECK_ALL(rows)                                                                            \
+    for (size_t i = 0; i < sizeof(rows) / sizeof((rows)[0]); i++)                                  \
+    check_border(&(rows)[i])
+
 #endif

@@ -83,6 +83,14 @@ static void where_detection_is_off_nobody_goes(void **state)
     assert_true(reach_compute(&c, 10, &r));
     assert_int_equal(r.by_evidence, 0);
     assert_int_equal(r.steps, 0);
+
+    c = default_outlier;
+    c.consecutive_5xx = c.consecutive_gateway = c.consecutive_local_origin = 0;
+    assert_true(reach_compute(&c, 10, &r));
+    assert_int_equal(r.by_evidence, 0);
+    c.consecutive_gateway = 3;
+    assert_true(reach_compute(&c, 10, &r));
+    assert_int_equal(r.by_evidence, 2);
 }
 
 int main(void)
