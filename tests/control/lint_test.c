@@ -258,6 +258,17 @@ static void limits(void **state)
           .pool = "tcp: {maxConnections: 9, connectTimeout: 1s}, "
                   "http: {http1MaxPendingRequests: 3, http2MaxRequests: 9}",
           .cluster = ""}},
+        /* As Envoy does it, a connect takes a place with maxConnections as well. */
+        {"queue-below-connections",
+         {.pool = "tcp: {maxConnections: 9, connectTimeout: 1s}, "
+                  "http: {http1MaxPendingRequests: 8, http2MaxRequests: 9}",
+          .cluster = "",
+          .resilience = "semantics: envoy"}},
+        {"",
+         {.pool = "tcp: {maxConnections: 9, connectTimeout: 1s}, "
+                  "http: {http1MaxPendingRequests: 9, http2MaxRequests: 9}",
+          .cluster = "",
+          .resilience = "semantics: envoy"}},
         {"no-keep-alive", {.pool = "http: {maxRequestsPerConnection: 1}"}},
         {"", {.pool = "http: {maxRequestsPerConnection: 2}"}},
         {"", {.pool = "http: {maxRequestsPerConnection: 0}"}},
