@@ -200,6 +200,7 @@ struct blocks {
 
 struct policy {
     bool present;
+    uint32_t budget; /* percent of a retryBudget; 0: absent */
     struct blocks blocks;
     struct blocks port[2]; /* of the ports 80 and 81 */
 };
@@ -232,7 +233,9 @@ static struct policy some_policy(struct rng *rng)
     for (unsigned i = 0; i < 2; i++)
         if (rng_below(rng, 3) == 0)
             p.port[i] = some_blocks(rng);
-    p.present = any(&p.blocks) || any(&p.port[0]) || any(&p.port[1]);
+    if (rng_below(rng, 3) == 0)
+        p.budget = 1 + rng_below(rng, 100);
+    p.present = p.budget != 0 || any(&p.blocks) || any(&p.port[0]) || any(&p.port[1]);
     return p;
 }
 
@@ -263,6 +266,11 @@ static void put_policy(struct text *t, const struct policy *p)
         return;
     text_str(t, "trafficPolicy: {");
     put_blocks(t, &p->blocks);
+    if (p->budget != 0) {
+        text_str(t, "retryBudget: {percent: ");
+        text_u64(t, p->budget);
+        text_str(t, "}, ");
+    }
     if (any(&p->port[0]) || any(&p->port[1]))
         text_str(t, "portLevelSettings: [");
     for (unsigned i = 0; i < 2; i++) {
@@ -295,8 +303,20 @@ static struct blocks resolved(const struct policy *top, const struct policy *sub
     return b;
 }
 
-static void check_cluster(const struct snapshot *s, const char *name, struct blocks expected)
+/* An entry for the port drops it; a subset's own holds, whatever its ports say. */
+static uint32_t budget(const struct policy *top, const struct policy *subset, unsigned port)
 {
+    if (subset != NULL && subset->budget != 0)
+        return subset->budget;
+    return any(&top->port[port]) ? 0 : top->budget;
+}
+
+static void check_cluster(const struct snapshot *s, const char *name, const struct policy *top,
+                          const struct policy *subset)
+{
+    unsigned port = name[strlen("outbound|8")] == '1';
+    struct blocks expected = resolved(top, subset, port);
+    uint32_t percent = budget(top, subset, port);
     static const enum lb_kind kinds[] = {LB_P2C, LB_ROUND_ROBIN, LB_RANDOM};
     const struct cluster *c = snapshot_find_cluster(s, bytes_of(name));
 
@@ -308,6 +328,9 @@ static void check_cluster(const struct snapshot *s, const char *name, struct blo
     assert_int_equal(c->outlier.max_ejection_percent, expected.outlier != 0 ? 10 : 20);
     assert_int_equal(c->panic.threshold, expected.outlier != 0 ? 0 : default_panic.threshold);
     assert_int_equal(c->lb, kinds[expected.balancer]);
+    assert_int_equal(c->retry_share.given, percent != 0);
+    if (percent != 0)
+        assert_int_equal(c->retry_share.permille, percent * 10);
 }
 
 static void of_random_policies_the_one_of_the_reference_holds(void **state)
@@ -341,10 +364,10 @@ static void of_random_policies_the_one_of_the_reference_holds(void **state)
         config_errors_init(&e);
         if (config_parse(&source, 1, NULL, &e, &s) != CONFIG_OK)
             fail_msg("%.*s", (int)e.at[0].message.len, (const char *)e.at[0].message.data);
-        check_cluster(s, "outbound|80||h.t", resolved(&top, NULL, 0));
-        check_cluster(s, "outbound|81||h.t", resolved(&top, NULL, 1));
-        check_cluster(s, "outbound|80|s|h.t", resolved(&top, &subset, 0));
-        check_cluster(s, "outbound|81|s|h.t", resolved(&top, &subset, 1));
+        check_cluster(s, "outbound|80||h.t", &top, NULL);
+        check_cluster(s, "outbound|81||h.t", &top, NULL);
+        check_cluster(s, "outbound|80|s|h.t", &top, &subset);
+        check_cluster(s, "outbound|81|s|h.t", &top, &subset);
         config_errors_release(&e);
         snapshot_drop(s);
     }
