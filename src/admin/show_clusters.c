@@ -6,6 +6,8 @@
 #include "base/memory.h"
 #include "model/flags.h"
 
+#define RATE_DECIMALS 9
+
 #define LINE_ROOM 512
 
 /* Where the page is: at a host, or before the first one. */
@@ -54,6 +56,25 @@ static void line_number(const struct prefix *at, const char *key, uint64_t value
     put_prefix(at, key);
     text_u64(&at->page->text, value);
     text_char(&at->page->text, '\n');
+}
+
+static double rate_of(const _Atomic double *rate)
+{
+    return atomic_load_explicit(rate, memory_order_relaxed);
+}
+
+/* In percent, as many digits as it needs; a whole number has none. */
+static void line_rate(const struct prefix *at, const char *key, const _Atomic double *rate)
+{
+    struct text *t = &at->page->text;
+
+    put_prefix(at, key);
+    text_double(t, rate_of(rate), RATE_DECIMALS);
+    while (t->len > 0 && t->data[t->len - 1] == '0')
+        t->len--;
+    if (t->len > 0 && t->data[t->len - 1] == '.')
+        t->len--;
+    text_char(t, '\n');
 }
 
 /* What there is to know of an ejection: remembered by the host, told by the control thread. */
@@ -142,8 +163,8 @@ static void text_host(struct admin_call *call, const struct cluster *c, uint32_t
     line_text(&at, "sub_zone", BYTES_NONE);
     line_text(&at, "canary", BYTES("false"));
     line_number(&at, "priority", 0);
-    line_text(&at, "success_rate", BYTES("-1"));
-    line_text(&at, "local_origin_success_rate", BYTES("-1"));
+    line_rate(&at, "success_rate", &h->success_rate[OUTLIER_EXTERNAL]);
+    line_rate(&at, "local_origin_success_rate", &h->success_rate[OUTLIER_LOCAL]);
     text_ejection(&at, h, call->view->now);
     text_drain(&at, state, call->view->now);
 }
@@ -199,10 +220,11 @@ static void text_use(const struct prefix *at, const struct cluster_state *s)
 
 static void text_cluster(struct admin_call *call, const struct cluster *c)
 {
-    static const char *const outlier[] = {"outlier::success_rate_average",
-                                          "outlier::success_rate_ejection_threshold",
-                                          "outlier::local_origin_success_rate_average",
-                                          "outlier::local_origin_success_rate_ejection_threshold"};
+    static const char *const averages[] = {"outlier::success_rate_average",
+                                           "outlier::local_origin_success_rate_average"};
+    static const char *const thresholds[] = {
+        "outlier::success_rate_ejection_threshold",
+        "outlier::local_origin_success_rate_ejection_threshold"};
     static const char *const usual[] = {
         "default_priority::max_connections", "default_priority::max_pending_requests",
         "default_priority::max_requests", "default_priority::max_retries"};
@@ -212,8 +234,10 @@ static void text_cluster(struct admin_call *call, const struct cluster *c)
     const struct prefix at = {call->page, c->name, BYTES_NONE};
 
     line_text(&at, "observability_name", c->stat_name);
-    for (size_t i = 0; c->outlier.enabled && i < sizeof(outlier) / sizeof(outlier[0]); i++)
-        line_text(&at, outlier[i], BYTES("-1"));
+    for (unsigned i = 0; c->outlier.enabled && i < OUTLIER_ORIGIN_COUNT; i++) {
+        line_rate(&at, averages[i], &c->state->rates[i].average);
+        line_rate(&at, thresholds[i], &c->state->rates[i].threshold);
+    }
     text_limits(&at, usual, &c->limits);
     text_limits(&at, high, &c->limits); /* one set of limits serves both */
     text_use(&at, c->state);
@@ -284,6 +308,16 @@ static void json_own(struct json *j, const struct host_state *h, mono_ns now)
     json_object_end(j);
 }
 
+/* Absent where it was not worked out. */
+static void json_rate(struct json *j, const char *key, const _Atomic double *rate)
+{
+    if (rate_of(rate) < 0)
+        return;
+    json_object(j, key);
+    json_double(j, "value", rate_of(rate), RATE_DECIMALS);
+    json_object_end(j);
+}
+
 static void json_host(struct admin_call *call, struct json *j, const struct cluster *c, uint32_t i)
 {
     const struct endpoint *e = &c->endpoints[i];
@@ -302,6 +336,8 @@ static void json_host(struct admin_call *call, struct json *j, const struct clus
         json_bool(j, "failed_outlier_check", true);
     json_text(j, "eds_health_status", host_is_drained(h) ? "DRAINING" : "HEALTHY");
     json_object_end(j);
+    json_rate(j, "success_rate", &h->success_rate[OUTLIER_EXTERNAL]);
+    json_rate(j, "local_origin_success_rate", &h->success_rate[OUTLIER_LOCAL]);
     json_nonzero(j, "weight", e->weight);
     json_unless_empty(j, "hostname", hostname_of(e));
     json_object(j, "locality");
@@ -369,6 +405,9 @@ static void json_cluster_end(struct admin_call *call, struct json *j, const stru
     json_limits(j, &c->limits, "HIGH");
     json_array_end(j);
     json_object_end(j);
+    json_rate(j, "success_rate_ejection_threshold", &c->state->rates[OUTLIER_EXTERNAL].threshold);
+    json_rate(j, "local_origin_success_rate_ejection_threshold",
+              &c->state->rates[OUTLIER_LOCAL].threshold);
     json_string(j, "observability_name", c->stat_name);
     json_object(j, "firebreak");
     json_panic(j, c, call->view->now);

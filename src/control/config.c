@@ -175,6 +175,17 @@ int config_compile(struct config_loaded *l, struct config_resolver *resolver, st
     return b.no_memory ? no_memory(l->errors) : CONFIG_INVALID;
 }
 
+void config_follow(struct config_loaded *l, enum config_follow whom)
+{
+    struct config_cluster *clusters = l->file == NULL ? NULL : l->file->clusters.at;
+
+    if (clusters == NULL || whom == FOLLOW_FILES)
+        return;
+    for (uint32_t i = 0; i < l->file->clusters.count; i++)
+        clusters[i].resilience.semantics =
+            whom == FOLLOW_ENVOY ? SEMANTICS_ENVOY : SEMANTICS_FIREBREAK;
+}
+
 void config_close(struct config_loaded *l)
 {
     config_errors_close(l->errors);
@@ -219,6 +230,7 @@ int config_from_list(const struct config_run *run, struct config_resolver *resol
     struct config_loaded l;
     int status = config_open_list(&l, run, errors);
 
+    config_follow(&l, run->follow);
     return finish(&l, status == CONFIG_NO_MEMORY ? no_memory(errors) : status, resolver, out);
 }
 

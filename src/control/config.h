@@ -90,8 +90,16 @@ int config_parse(const struct config_source *sources, uint32_t count,
                  struct config_resolver *resolver, struct config_errors *errors,
                  struct snapshot **out);
 
+/* Whom the clusters of a run follow: as the files say, or all of them one, but for their single
+ * differences. */
+enum config_follow { FOLLOW_FILES, FOLLOW_FIREBREAK, FOLLOW_ENVOY };
+
+/* Between config_open and config_compile. */
+void config_follow(struct config_loaded *l, enum config_follow whom);
+
 /* `firebreak run --to a:1,b:2`. Empty texts: the default. */
 struct config_run {
+    enum config_follow follow;
     struct bytes to;
     struct bytes listen;     /* 0.0.0.0:8080 */
     struct bytes admin;      /* 127.0.0.1:9901; "off" */

@@ -311,6 +311,7 @@ int lint_load(struct lint *l, const struct lint_load *load, struct config_errors
     struct config_loaded loaded;
     int status = config_open(&loaded, load->paths, load->count, load->files, errors);
 
+    config_follow(&loaded, load->follow);
     if (status == CONFIG_OK)
         status = config_compile(&loaded, load->resolver, out);
     if (status == CONFIG_OK)

@@ -77,6 +77,7 @@ struct lint_load {
     struct files *files;
     struct config_resolver *resolver;
     const struct snapshot *before; /* as for lint_run */
+    enum config_follow follow;
 };
 
 /* config_load with lint_run in it. */

@@ -62,6 +62,7 @@ struct run_options {
     const char *access_log;
     uint64_t workers;
     bool watch;
+    enum config_follow follow;
     enum log_level level;
     enum os_log_format format;
 };
@@ -75,6 +76,16 @@ static const char *parse_level(struct bytes value, void *target)
         }
     }
     return "no such level; write debug, info, warning or error";
+}
+
+static const char *parse_semantics(struct bytes value, void *target)
+{
+    bool envoy = bytes_equal(value, BYTES("envoy"));
+
+    if (!envoy && !bytes_equal(value, BYTES("firebreak")))
+        return "no such semantics; write firebreak or envoy";
+    *(enum config_follow *)target = envoy ? FOLLOW_ENVOY : FOLLOW_FIREBREAK;
+    return NULL;
 }
 
 static const char *parse_format(struct bytes value, void *target)
@@ -145,6 +156,13 @@ static enum options_verdict read_options(int argc, char **argv, struct run_optio
          .target = &o->access_log,
          .placeholder = "PATH",
          .help = "a line a request: stdout, a path, or off [off with --to]"},
+        {.name = "semantics",
+         .kind = OPTION_PARSED,
+         .target = &o->follow,
+         .placeholder = "WHOSE",
+         .help = "firebreak or envoy, for all clusters [as the file says]: envoy does in all of\n"
+                 "docs/differences.md as Envoy does; single `differences` of the file still hold",
+         .parse = parse_semantics},
         {.name = "log-level",
          .kind = OPTION_PARSED,
          .target = &o->level,
@@ -197,6 +215,7 @@ static int load_list(const struct run_options *o, struct config_resolver *resolv
         .admin = bytes_of(o->admin),
         .access_log = bytes_of(o->access_log),
         .workers = (uint32_t)o->workers,
+        .follow = o->follow,
     };
 
     return config_from_list(&run, resolver, errors, out);
@@ -210,7 +229,8 @@ static int load_files(struct run *r, const struct snapshot *before,
                                    .count = (uint32_t)r->options->config.count,
                                    .files = &r->files,
                                    .resolver = resolver,
-                                   .before = before};
+                                   .before = before,
+                                   .follow = r->options->follow};
     struct lint lint;
     int status;
 
