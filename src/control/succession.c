@@ -173,11 +173,11 @@ static bool settle(const struct snapshot *s, const struct cluster *c, uint32_t s
     if (named == (h->absent_since == 0))
         return false;
     h->absent_since = named ? 0 : s->version + 1;
-    if (!named)
-        host_set_health(&c->state->hosts, slot, HOST_ABSENT);
+    if (named)
+        outlier_runs_forgive(&h->host.runs);
     else
-        host_set_health(&c->state->hosts, slot,
-                        h->host.judged.ejected ? HOST_EJECTED : HOST_HEALTHY);
+        outlier_host_init(&h->host.judged); /* it begins anew, should it come back */
+    host_set_health(&c->state->hosts, slot, named ? HOST_HEALTHY : HOST_ABSENT);
     return true;
 }
 
