@@ -128,17 +128,6 @@ static void look_around(struct timer *t, mono_ns now)
 
 /* --- orders --- */
 
-static const struct cluster *find_cluster(const struct snapshot *s, struct bytes name)
-{
-    for (uint32_t i = 0; s != NULL && i < s->cluster_count; i++) {
-        const struct cluster *c = &s->clusters[i];
-
-        if (bytes_equal(c->name, name) || (name.len > 0 && bytes_equal(c->alias, name)))
-            return c;
-    }
-    return NULL;
-}
-
 static uint32_t find_host(const struct cluster *c, struct bytes text)
 {
     for (uint32_t i = 0; i < c->endpoint_count; i++)
@@ -194,7 +183,8 @@ static enum host_answer undrain(struct host_hand *h, const struct cluster *c, ui
 enum host_answer host_hand_obey(struct host_hand *h, const struct host_order *order,
                                 struct text *said, mono_ns now)
 {
-    const struct cluster *c = find_cluster(h->snapshot, order->cluster);
+    const struct cluster *c =
+        h->snapshot == NULL ? NULL : snapshot_find_cluster(h->snapshot, order->cluster);
     uint32_t slot;
 
     if (c == NULL)

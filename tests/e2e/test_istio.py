@@ -115,3 +115,14 @@ def test_the_files_may_come_in_any_order_and_each_can_be_wrong(start, tmp_path, 
     missing = Process("run", "-c", native, "-c", tmp_path / "none.yaml")
     assert missing.wait() == 2
     assert missing.err == [f"{tmp_path}/none.yaml: cannot be read: not found"]
+
+
+def test_a_host_is_drained_by_every_name_of_its_cluster(start, tmp_path, upstream):
+    proxy = start(Proxy, *example(tmp_path, upstream))
+    host = upstream.address
+    for name in ("llm-server", "llm-server.mesh-demo.svc.cluster.local", NAME, NAME.replace("|", "%7C")):
+        for deed in ("drain", "undrain"):
+            answer = request(proxy.admin, "POST", f"/clusters/{name}/hosts/{host}/{deed}",
+                             [("Host", "localhost")])
+            assert answer.status == 200, (name, answer)
+    assert request(proxy.admin, "POST", f"/clusters/llm/hosts/{host}/drain", [("Host", "localhost")]).status == 404
