@@ -450,12 +450,14 @@ static void the_index_links_what_can_be_read(void **state)
 
 /* --- /config_dump --- */
 
+static json_t *shown; /* the last dump: what config_of gives is a part of it */
+
 static json_t *config_of(const char *target, size_t part)
 {
-    json_t *page = json_loads(body_of(get(target)), JSON_REJECT_DUPLICATES, NULL);
-
-    assert_non_null(page);
-    return json_array_get(json_object_get(page, "configs"), part);
+    json_decref(shown);
+    shown = json_loads(body_of(get(target)), JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(shown);
+    return json_array_get(json_object_get(shown, "configs"), part);
 }
 
 static size_t listed(json_t *part, const char *list)
@@ -578,5 +580,8 @@ int main(void)
     };
 #undef T
 
-    return cmocka_run_group_tests_name("admin pages", tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("admin pages", tests, NULL, NULL);
+
+    json_decref(shown);
+    return failed;
 }
