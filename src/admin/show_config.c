@@ -8,7 +8,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 
-#define ROOM       2048 /* of what is written at once, beside texts of the operator's */
+#define ROOM       8192 /* of what is written at once, beside texts of the operator's */
 #define TYPE(name) "type.googleapis.com/" name
 
 enum dump_part { DUMP_PROCESS, DUMP_CLUSTERS, DUMP_LISTENERS, DUMP_ROUTES, DUMP_PART_COUNT };
@@ -100,9 +100,31 @@ static void dump_thresholds(struct json *j, const struct circuit_limits *l)
     json_u64(j, "max_retries", l->max_retries);
     json_object_end(j);
     json_array_end(j);
+    json_array(j, "per_host_thresholds");
+    json_object(j, NULL);
+    json_u64(j, "max_connections", l->host.max_connections);
+    json_u64(j, "max_pending_requests", l->host.max_pending);
+    json_u64(j, "max_requests", l->host.max_requests);
     json_object_end(j);
+    json_array_end(j);
+    json_object_end(j);
+    json_span(j, "queue_timeout", l->queue_timeout);
     if (l->max_requests_per_connection > 0)
         json_u64(j, "max_requests_per_connection", l->max_requests_per_connection);
+}
+
+static void dump_rates(struct json *j, const struct outlier_config *o)
+{
+    json_u64(j, "success_rate_minimum_hosts", o->rates.success_hosts);
+    json_u64(j, "success_rate_request_volume", o->rates.success_volume);
+    json_u64(j, "success_rate_stdev_factor", o->rates.success_factor);
+    json_u64(j, "failure_percentage_minimum_hosts", o->rates.failure_hosts);
+    json_u64(j, "failure_percentage_request_volume", o->rates.failure_volume);
+    json_u64(j, "failure_percentage_threshold", o->rates.failure_percent);
+    json_object(j, "enforcing");
+    for (unsigned t = OUTLIER_NONE + 1; t < OUTLIER_TRIGGER_COUNT; t++)
+        json_u64(j, outlier_trigger_text((enum outlier_trigger)t), o->enforcing[t]);
+    json_object_end(j);
 }
 
 static void dump_outlier(struct json *j, const struct outlier_config *o)
@@ -119,6 +141,26 @@ static void dump_outlier(struct json *j, const struct outlier_config *o)
     json_span(j, "max_ejection_time", o->max_ejection);
     json_span(j, "max_ejection_time_jitter", o->jitter);
     json_u64(j, "max_ejection_percent", o->max_ejection_percent);
+    json_bool(j, "always_eject_one_host", o->always_eject_one);
+    dump_rates(j, o);
+    json_object_end(j);
+}
+
+static void dump_own(struct json *j, const struct cluster *c)
+{
+    json_object(j, "common_lb_config");
+    json_object(j, "healthy_panic_threshold");
+    json_u64(j, "value", c->panic.threshold);
+    json_object_end(j);
+    json_object_end(j);
+    json_object(j, "firebreak");
+    json_text(j, "panic", panic_policy_text(c->panic.policy));
+    json_bool(j, "connect_failover", c->connect_failover);
+    json_array(j, "as_envoy");
+    for (unsigned d = 0; d < DIFFERENCE_COUNT; d++)
+        if (as_envoy(c->differences, (enum difference)d))
+            json_text(j, NULL, difference_info[d].key);
+    json_array_end(j);
     json_object_end(j);
 }
 
@@ -132,9 +174,11 @@ static void dump_cluster(struct admin_call *call, struct json *j, const struct c
     json_text(j, "lb_policy", lb_kind_text(c->lb));
     json_span(j, "connect_timeout", c->connect_timeout);
     json_span(j, "idle_timeout", c->idle_timeout);
-    json_bool(j, "connect_failover", c->connect_failover);
+    if (c->max_connection_duration > 0)
+        json_span(j, "max_connection_duration", c->max_connection_duration);
     dump_thresholds(j, &c->limits);
     dump_outlier(j, &c->outlier);
+    dump_own(j, c);
     json_array(j, "endpoints");
 }
 
