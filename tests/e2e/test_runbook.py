@@ -45,16 +45,6 @@ def silent():
     upstream.close()
 
 
-def begin(text):
-    """A proxy, unless its configuration names a part that comes later."""
-    try:
-        return Proxy(config=text)
-    except AssertionError as error:
-        if "not supported yet" in str(error):
-            pytest.skip(str(error))
-        raise
-
-
 def get(proxy, path="/"):
     client = proxy.client()
     status = status_of(client.get(path)[0])
@@ -93,7 +83,7 @@ def test_uh():
               "baseEjectionTime: 30s, maxEjectionPercent: 100, minHealthPercent: 0 }\n"
               "    resilience: { semantics: envoy }\n")
     upstream = Upstream(answers(FAILED))
-    with begin(config(upstream.address, cluster=policy)) as proxy:
+    with Proxy(config=config(upstream.address, cluster=policy)) as proxy:
         assert [get(proxy) for _ in range(3)] == [500] * 3
         wait_for(lambda: proxy.stat("cluster.checkout.membership_healthy") == 0, "the ejection")
         assert [get(proxy) for _ in range(2)] == [503] * 2
@@ -131,7 +121,7 @@ def test_ut():
 def test_urx():
     upstream = Upstream(answers(FAILED))
     text = config(upstream.address, route="        retry: { attempts: 1, on: [5xx] }\n")
-    with begin(text) as proxy:
+    with Proxy(config=text) as proxy:
         assert [get(proxy) for _ in range(2)] == [500] * 2
         check("URX", proxy, upstream.address)
     upstream.close()
