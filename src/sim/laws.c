@@ -197,11 +197,27 @@ static void check_attempts(struct laws *l)
     uint64_t again =
         rig_cluster_sum(r, CLUSTER_connect_failover) + rig_cluster_sum(r, CLUSTER_reuse_resend);
 
+    again += rig_cluster_sum(r, CLUSTER_upstream_rq_retry);
     if (attempts > first + again)
-        broken(l, "law 4", "more attempts than requests, failovers and resends; attempts",
+        broken(l, "law 4", "more attempts than requests, failovers, resends and retries; attempts",
                attempts);
     if (rig_cluster_sum(r, CLUSTER_connect_failover) > first)
         broken(l, "law 4", "more failovers than requests", again);
+}
+
+/* In thousandths: what first attempts paid for, what time did, what was saved up at the beginning.
+ */
+static void check_budget(struct laws *l)
+{
+    const struct retry_budget_config *c = &l->truth->cluster.retry_budget;
+    span_ns gone = mono_since(l->started, world_of(l)->now);
+    uint64_t attempts = rig_cluster_sum(l->rig, CLUSTER_upstream_rq_total);
+    uint64_t first = rig_http_sum(l->rig, HTTP_downstream_rq_total);
+    uint64_t most = first * (1000 + (uint64_t)c->earn_permille) +
+                    (gone / NS_PER_MS + 1) * c->floor_per_s + c->capacity * UINT64_C(1000);
+
+    if (attempts * 1000 > most)
+        broken(l, "law 4", "more attempts than the retry budget pays for; attempts", attempts);
 }
 
 static void each_second(struct laws *l)
@@ -223,6 +239,7 @@ static void after_turn(struct world_watch *w, mono_ns now)
     l->checks++;
     look_at_hosts(l);
     check_bounds(l);
+    check_budget(l);
     check_host_bounds(l);
     check_slots(l);
     each_second(l);
@@ -235,6 +252,7 @@ void laws_init(struct laws *l, struct rig *r, const struct rig_settings *truth)
         .rig = r,
         .truth = truth,
         .unused_since = MONO_NEVER,
+        .started = r->world.now,
         .next_second = r->world.now + NS_PER_S,
     };
     r->world.watch = &l->watch;
@@ -264,11 +282,11 @@ static void check_fact(struct laws *l, uint64_t id, const struct fact *f)
         broken(l, "law 6", "a request never ended; request", id);
     else if (f->records > 1)
         broken(l, "law 6", "two records of one request; request", id);
-    else if (f->arrivals > 2)
-        broken(l, "law 4", "a request came to servers more than twice; request", id);
+    else if (f->arrivals > 2 + l->truth->retry.policy.attempts)
+        broken(l, "law 4", "a request came to servers too often; request", id);
     else if (!f->idempotent && f->arrivals > 1)
         broken(l, "law 4", "a request that is not idempotent was sent twice; request", id);
-    else if (f->record_attempts > 3) /* a failover and a resend */
+    else if (f->record_attempts > 3 + l->truth->retry.policy.attempts) /* failover, resend */
         broken(l, "law 4", "a request made more attempts than it may; request", id);
     else if (!f->excused)
         check_record(l, id, f);
@@ -298,6 +316,8 @@ static void check_gauges(struct laws *l)
 
     expect_zero(l, "requests still counted as waiting", limit_used(&s->pending));
     expect_zero(l, "requests still counted as under way", limit_used(&s->requests));
+    expect_zero(l, "retries still counted as under way", limit_used(&s->retries));
+    expect_zero(l, "bytes still kept for retries", r->state->replay);
     expect_zero(l, "requests still held by the process", limit_used(&r->state->requests));
     expect_zero(l, "requests still wait for a slot", slot_order_waiting(&s->queue));
     expect_zero(l, "upstream_rq_active", rig_cluster_sum(r, CLUSTER_upstream_rq_active));

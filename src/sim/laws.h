@@ -26,6 +26,7 @@ struct laws {
     bool ejected[RIG_HOSTS_MAX];
     uint64_t ejections;
     uint64_t checks;
+    mono_ns started;
     mono_ns next_second;
     mono_ns unused_since; /* a slot was free, and a request waited for one; MONO_NEVER: not now */
 };

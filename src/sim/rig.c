@@ -38,6 +38,9 @@ void rig_settings_init(struct rig_settings *s, uint64_t seed)
                 .body_timeout = DEFAULT_BODY_TIMEOUT,
                 .idle_timeout = DEFAULT_CLIENT_IDLE,
             },
+        .retry = {.policy = {.base = RETRY_BACKOFF_BASE,
+                             .max = RETRY_BACKOFF_FACTOR * RETRY_BACKOFF_BASE},
+                  .buffer_bytes = DEFAULT_RETRY_BUFFER},
         .drain_timeout = DEFAULT_DRAIN_TIMEOUT,
     };
 }
@@ -87,6 +90,8 @@ static bool fill_snapshot(struct rig *r, struct snapshot *s, uint64_t hosts)
         c->endpoint_count = 1; /* the others come by name */
     *route = r->settings.route;
     route->path = BYTES("/");
+    if (r->settings.retry.policy.attempts > 0)
+        route->retry = &r->settings.retry;
     *l = r->settings.listener;
     l->name = BYTES("web");
     l->address = r->address;

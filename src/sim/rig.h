@@ -36,7 +36,8 @@ struct rig_settings {
     uint32_t descriptors; /* the process may open */
     uint64_t memory_limit;
     struct cluster cluster;          /* all but names, endpoints and state */
-    struct route route;              /* all but the match */
+    struct route route;              /* all but the match and the retries */
+    struct route_retry retry;        /* the route's, where |attempts| is not 0 */
     struct listener_config listener; /* all but name, address, routes and state */
     span_ns drain_timeout;
     struct bytes event_log; /* its path; empty: none */

@@ -39,6 +39,22 @@ static void choose_host_limits(struct host_limits *l, struct rng *rng)
         l->max_requests = 1 + rng_below(rng, 8);
 }
 
+static void choose_retries(struct rig_settings *s, struct rng *rng)
+{
+    struct retry_policy *p = &s->retry.policy;
+
+    s->cluster.retry_budget.capacity = rng_below(rng, 20);
+    s->cluster.retry_budget.earn_permille = rng_below(rng, 400);
+    s->cluster.limits.max_retries = rng_below(rng, 2) == 0 ? LIMIT_NONE : rng_below(rng, 6);
+    if (rng_below(rng, 2) == 0)
+        return;
+    p->attempts = 1 + rng_below(rng, 5);
+    p->on = rng_below(rng, 1u << RETRY_CONDITION_COUNT);
+    p->base = (1 + rng_below(rng, 100)) * NS_PER_MS;
+    p->max = p->base * (1 + rng_below(rng, 20));
+    s->retry.buffer_bytes = 1024u << rng_below(rng, 11);
+}
+
 static void choose_settings(struct rig_settings *s, struct rng *rng)
 {
     static const uint32_t caps[] = {20, 20, 20, 10, 5, 50, 100};
@@ -55,6 +71,7 @@ static void choose_settings(struct rig_settings *s, struct rng *rng)
     s->cluster.connect_failover = rng_below(rng, 4) != 0;
     choose_limits(&s->cluster.limits, rng);
     choose_host_limits(&s->cluster.limits.host, rng);
+    choose_retries(s, rng);
     if (rng_below(rng, 4) == 0)
         s->cluster.max_connection_duration = (1 + rng_below(rng, 10)) * NS_PER_S;
     s->route.timeout = (1 + rng_below(rng, 5)) * NS_PER_S;

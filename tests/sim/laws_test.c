@@ -198,6 +198,20 @@ static void law_4_catches_an_attempt_too_many(void **state)
     law_catches(&(struct planted){.law = "law 4", .plant = {.server = SERVER_PLANT_ECHO}});
 }
 
+static void forget_budget(struct rig_settings *given)
+{
+    given->cluster.retry_budget.capacity = 10000;
+    given->cluster.limits.max_retries = LIMIT_NONE;
+    given->retry.policy.attempts = 5;
+    given->retry.policy.on = RETRY_ON_5XX;
+}
+
+static void law_4_catches_a_forgotten_budget(void **state)
+{
+    (void)state;
+    law_catches(&(struct planted){.law = "law 4", .plant = {.tamper = forget_budget}});
+}
+
 static void law_5_catches_a_forgotten_deadline(void **state)
 {
     (void)state;
@@ -258,6 +272,7 @@ int main(void)
         cmocka_unit_test(law_1_catches_a_lifted_cap),
         cmocka_unit_test(law_2_catches_an_ejection_without_cause),
         cmocka_unit_test(law_4_catches_an_attempt_too_many),
+        cmocka_unit_test(law_4_catches_a_forgotten_budget),
         cmocka_unit_test(law_5_catches_a_forgotten_deadline),
         cmocka_unit_test(law_6_catches_a_second_record),
         cmocka_unit_test(law_6_catches_a_lost_record),
