@@ -115,6 +115,19 @@ static int check_options(const struct run_options *o)
     return COMMAND_OK;
 }
 
+static struct command_option semantics_option(struct run_options *o)
+{
+    return (struct command_option){
+        .name = "semantics",
+        .kind = OPTION_PARSED,
+        .target = &o->follow,
+        .placeholder = "WHOSE",
+        .help = "firebreak or envoy, for all clusters [as the file says]: envoy does in all of\n"
+                "docs/differences.md as Envoy does; single `differences` of the file still hold",
+        .parse = parse_semantics,
+    };
+}
+
 static enum options_verdict read_options(int argc, char **argv, struct run_options *o)
 {
     const struct command_option options[] = {
@@ -156,13 +169,7 @@ static enum options_verdict read_options(int argc, char **argv, struct run_optio
          .target = &o->access_log,
          .placeholder = "PATH",
          .help = "a line a request: stdout, a path, or off [off with --to]"},
-        {.name = "semantics",
-         .kind = OPTION_PARSED,
-         .target = &o->follow,
-         .placeholder = "WHOSE",
-         .help = "firebreak or envoy, for all clusters [as the file says]: envoy does in all of\n"
-                 "docs/differences.md as Envoy does; single `differences` of the file still hold",
-         .parse = parse_semantics},
+        semantics_option(o),
         {.name = "log-level",
          .kind = OPTION_PARSED,
          .target = &o->level,
