@@ -79,7 +79,7 @@ def waiter_leaves(s):
     s.get()
 
 
-@scenario(AREA, "a waiting request's time is over: 504 UT, and its place is free again", timeout=0.3,
+@scenario(AREA, "a waiting request's time is over: 504 UT, and its place is free again", timeout=1.5,
           limits={"max_connections": 1, "max_pending_requests": 1})
 def waiter_times_out(s):
     first = s.start(held(answer()), method="POST", fields={"transfer-encoding": "chunked"})
