@@ -156,7 +156,8 @@ static void overflow(struct exchange *x, enum cluster_metric counter, mono_ns no
                      struct actions *out)
 {
     cluster_rt_count(x->cluster, counter, 1);
-    attempt_count_error(x);
+    if (counter == CLUSTER_upstream_rq_active_overflow) /* there was a connection for it */
+        attempt_count_error(x);
     attempt_end(x, ATTEMPT_OVERFLOW, FLAG_UO, now);
     fail(x, REASON_OVERFLOW, out);
 }
