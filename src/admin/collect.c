@@ -16,7 +16,9 @@
     X(rq_open, "circuit_breakers.default.rq_open", "1: maxRequests is")                            \
     X(remaining_cx, "circuit_breakers.default.remaining_cx", "connections to maxConnections")      \
     X(remaining_pending, "circuit_breakers.default.remaining_pending", "to maxPendingRequests")    \
-    X(remaining_rq, "circuit_breakers.default.remaining_rq", "requests to maxRequests")
+    X(remaining_rq, "circuit_breakers.default.remaining_rq", "requests to maxRequests")            \
+    X(rq_retry_open, "circuit_breakers.default.rq_retry_open", "1: maxRetries is reached")         \
+    X(remaining_retries, "circuit_breakers.default.remaining_retries", "retries to maxRetries")
 
 #define X(id, name, help) static const struct metric_info info_##id = {name, METRIC_GAUGE, help};
 CLUSTER_LOOKUPS(X)
@@ -131,6 +133,11 @@ static void collect_lookups(struct samples *s, const struct scope *scope, const 
     scope_add(s, scope, &info_remaining_cx, remaining(&state->connections, max->max_connections));
     scope_add(s, scope, &info_remaining_pending, remaining(&state->pending, max->max_pending));
     scope_add(s, scope, &info_remaining_rq, remaining(&state->requests, max->max_requests));
+    /* A share has no gauges, as in Envoy. */
+    scope_add(s, scope, &info_rq_retry_open,
+              !c->retry_share.given && is_open(&state->retries, max->max_retries));
+    scope_add(s, scope, &info_remaining_retries,
+              c->retry_share.given ? 0 : remaining(&state->retries, max->max_retries));
 }
 
 static void collect_outlier(struct samples *s, const struct cluster *c)

@@ -32,7 +32,7 @@ REASONS = [
            "Envoy puts the system's words for a failed connect into the details, Firebreak into "
            "`upstream_transport_failure_reason`.", everywhere=True),
     Reason("cut", "cut-bodies|(fin|reset)-in-.*|not-after-the-head",
-           r"call \d+ (flags|details|body|code|status|sent)|upstream_cx_protocol_error|upstream_rq_50[23]",
+           r"call \d+ (flags|details|body|code|status|sent)|upstream_cx_protocol_error|(external\.)?upstream_rq_50[23]",
            "To Envoy's parser an answer that a closed connection cuts is malformed (UPE, 502). To Firebreak the "
            "connection broke (UC, 503): the host died, it did not talk nonsense. Reference, R7."),
     Reason("breaking-off", CUT, r"http\.downstream_(cx_delayed_close_timeout|cx_destroy_(local_)?active_rq|rq_[rt]x_reset)",
@@ -41,9 +41,17 @@ REASONS = [
     Reason("early-answer", "(answer|error)-before-the-request-ended", r"http\.downstream_rq_rx_reset",
            "Envoy counts as reset by the client what it breaks off itself, after an answer that came early."),
     Reason("idle-request", "idle-timeout-in-the-request", r"http\.downstream_rq_rx_reset", "The same."),
-    Reason("interim", "continue-.*|interim.*", r"call \d+ (interim|details)|(http\.down|up)stream_rq_(\d..|completed)|hosts rq_error",
+    Reason("interim", "continue-.*|interim.*", r"call \d+ (interim|details)|(http\.down|(external\.)?up)stream_rq_(\d..|completed)|hosts rq_error",
            "Envoy keeps 1xx of the host to itself, counts each as an answer, and takes them for the begin of it. Firebreak "
            "passes them on (RFC 9110 15.2); the answer begins with its final head."),
+    Reason("panic-connections", "panic|only-host-in-panic", r"hosts cx_total|upstream_cx_(destroy|destroy_local|http1_total|total)|upstream_rq_pending_total",
+           "Envoy closes the idle connections of a host that it ejects even where panic goes on using it. Firebreak keeps them."),
+    Reason("no-retries", "no-retries", r"call \d+ flags|upstream_rq_retry_limit_exceeded",
+           "`attempts: 0`: nothing is used up where nothing was allowed; no URX."),
+    Reason("another-host", "another-host", r"upstream_rq_retry_backoff_exponential",
+           "A host not yet tried is asked without a wait, while little is being retried."),
+    Reason("thrown-away", "ratelimited|retriable-.*|several-names|not-covered.*|seed-.*", r"hosts rq_(error|success)",
+           "An answer that is thrown away for a retry is an error of the host to Envoy, whatever its status; to Firebreak by its status."),
     Reason("until-close", "until-close-reset", r".*",
            "A body that ends with the connection, which is reset: Envoy calls it whole. It is cut (RFC 9112 8)."),
     Reason("strict", "bad-(version|field-folded|bare-lf|switch|chunk-end|status-999)", r".*",

@@ -24,7 +24,7 @@ OUTCOMES = {
 
 
 def draw_outlier(rng):
-    rules = {"interval": 60, "base_ejection_time": 60, "consecutive_5xx": rng.randint(2, 6),
+    rules = {"interval": 900, "base_ejection_time": 900, "consecutive_5xx": rng.randint(2, 6),
              "max_ejection_percent": rng.choice((0, 100, 100, 100))}
     if rng.random() < 0.5:
         rules.update(consecutive_gateway_failure=rng.randint(2, 6),
@@ -68,7 +68,7 @@ def draw_limits(rng):
     if rng.random() < 0.4:
         limits["max_requests"] = rng.randint(1, 4)
     steps = rng.choices(("start", "release", "leave"), (5, 3, 1), k=rng.randint(10, 20))
-    return configs.Setup(limits=limits), [f"{step} {rng.randint(0, 99)}" for step in steps]
+    return configs.Setup(limits=limits, timeout=0), [f"{step} {rng.randint(0, 99)}" for step in steps]
 
 
 class Holding:

@@ -53,8 +53,8 @@ class Run:
     def gauges(self):
         """The circuit breakers' gauges and how many wait."""
         return {k: v for k, v in self.side.stats(self.name).items()
-                if k.startswith("circuit_breakers.default.") and "cx_pool" not in k
-                or k.endswith("pending_active") or k == "upstream_rq_active"}
+                if v and (k.startswith("circuit_breakers.default.") and "cx_pool" not in k
+                          or k.endswith("pending_active") or k == "upstream_rq_active")}
 
     def quiet(self):
         """Until the counters stand still."""
@@ -89,7 +89,7 @@ class Run:
     # Requests
 
     def connect(self):
-        conn = harness.Connection(self.side.addresses[self.name], timeout=15)
+        conn = harness.Connection(self.side.addresses[self.name], timeout=60)
         self.extra.append(conn)
         return conn
 

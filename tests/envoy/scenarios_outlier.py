@@ -13,7 +13,7 @@ RESET = raw(b"", "reset")
 
 def rules(**given):
     """Sweeps and returns only where a scenario asks for them."""
-    return {"interval": 60, "base_ejection_time": 60, "max_ejection_percent": 100, **given}
+    return {"interval": 900, "base_ejection_time": 900, "max_ejection_percent": 100, **given}
 
 
 GATEWAY = {"consecutive_gateway_failure": 5, "enforcing_consecutive_gateway_failure": 100}
@@ -277,10 +277,10 @@ def back_only_by_a_sweep(s):
 
 
 @scenario(AREA, "it lasts once, twice, thrice as long, at most the maximum; in sweeps: 1, then 2, 3, 3", panic=0,
-          outlier=rules(consecutive_5xx=2, interval=1.5, base_ejection_time=1.05, max_ejection_time=3.7))
+          outlier=rules(consecutive_5xx=2, interval=2.5, base_ejection_time=1.75, max_ejection_time=6.2))
 def longer_each_time(s):
-    s.time_out(lambda: s.get_each(500, 500), 1.5)  # where between two sweeps it begins is chance
-    s.observe("sweeps", [s.time_out(lambda: s.get_each(500, 500), 1.5) for _ in range(3)])
+    s.time_out(lambda: s.get_each(500, 500), 2.5)  # where between two sweeps it begins is chance
+    s.observe("sweeps", [s.time_out(lambda: s.get_each(500, 500), 2.5) for _ in range(3)])
 
 
 @scenario(AREA, "a quiet sweep takes one step back: the second ejection is no longer than the first", panic=0,
