@@ -319,6 +319,14 @@ static void put_retries(struct text *t, const struct snapshot *s, uint32_t clust
              c->retry_budget.floor_per_s, c->retry_budget.capacity);
 }
 
+static bool has_names(const struct cluster *c)
+{
+    for (uint32_t i = 0; i < c->endpoint_count; i++)
+        if (!bytes_equal(c->endpoints[i].hostname, c->endpoints[i].text))
+            return true;
+    return false;
+}
+
 bool explain_cluster(struct text *t, const struct snapshot *s, uint32_t cluster)
 {
     const struct cluster *c = &s->clusters[cluster];
@@ -328,8 +336,11 @@ bool explain_cluster(struct text *t, const struct snapshot *s, uint32_t cluster)
         return false;
     text_str(t, "cluster ");
     config_quote(t, c->name);
-    lint_say(t, ": %u %s, %s\n", c->endpoint_count, hosts_word(c->endpoint_count),
-             lb_kind_text(c->lb));
+    lint_say(t, ": %u %s, %s%s\n", c->endpoint_count, hosts_word(c->endpoint_count),
+             lb_kind_text(c->lb),
+             has_names(c) ? "; some are names: there are as many hosts as they have addresses, and "
+                            "the numbers are for one each"
+                          : "");
     put_rules(t, &c->outlier);
     if (r.steps > 0) {
         put_reach(t, &c->outlier, &r);

@@ -81,6 +81,16 @@ bool lint_written_zero(const struct config_node *map, const char *key)
     return found != NULL && found->kind == CONFIG_TEXT && bytes_equal(found->text, BYTES("0"));
 }
 
+uint32_t lint_hosts(const struct lint_subject *s)
+{
+    const struct cluster *c = s->cluster;
+
+    for (uint32_t i = 0; i < c->endpoint_count; i++)
+        if (!bytes_equal(c->endpoints[i].hostname, c->endpoints[i].text))
+            return 0;
+    return c->endpoint_count;
+}
+
 uint32_t lint_share(uint32_t whole, uint32_t part)
 {
     return part == 0 ? 0 : (uint32_t)((UINT64_C(100) * whole + part / 2) / part);

@@ -20,7 +20,7 @@ static const struct config_node *block(const struct lint_subject *s)
 
 static uint32_t hosts(const struct lint_subject *s)
 {
-    return s->cluster->endpoint_count;
+    return lint_hosts(s);
 }
 
 /* What the percentage alone says, as Envoy takes it: whole hosts, none of less than one. */
@@ -118,7 +118,7 @@ LINT_TRAP(lint_few_peers)
 {
     const struct config_node *endpoints = s->cluster_written->endpoints.node;
 
-    if (endpoints == NULL || hosts(s) >= PEERS_LEAST)
+    if (endpoints == NULL || hosts(s) == 0 || hosts(s) >= PEERS_LEAST)
         return NULL;
     if (hosts(s) == 1)
         lint_say(&w->why, "one endpoint: there is no other to compare it with or to send requests "
@@ -138,7 +138,7 @@ LINT_TRAP(lint_ejection_never_grows)
     const struct outlier_config *c = &s->cluster->outlier;
     struct reach r;
 
-    if (block(s) == NULL || !reach_compute(c, hosts(s), &r) || r.steps != 1)
+    if (block(s) == NULL || !reach_compute(c, s->cluster->endpoint_count, &r) || r.steps != 1)
         return NULL;
     lint_say(&w->why,
              "an ejection lasts base x number, at most max(300s, base): min(%s x n, %s) is %s the "

@@ -61,7 +61,7 @@ LINT_TRAP(lint_queue_below_connections)
     const struct circuit_limits *l = &s->cluster->limits;
     bool bounded = l->max_connections != LIMIT_NONE;
     bool at_hosts = as_envoy(s->cluster->differences, DIFFERENCE_QUEUE_PER_HOST);
-    uint32_t places = bounded ? l->max_connections : s->cluster->endpoint_count;
+    uint32_t places = bounded ? l->max_connections : lint_hosts(s);
 
     if (l->max_pending == LIMIT_NONE || (bounded && !at_hosts) || l->max_pending >= places)
         return NULL;

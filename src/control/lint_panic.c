@@ -11,17 +11,17 @@ static const struct config_node *block(const struct lint_subject *s)
 bool lint_can_be_empty(const struct lint_subject *s)
 {
     const struct cluster *c = s->cluster;
+    uint32_t hosts = lint_hosts(s);
     struct reach r;
 
-    return c->endpoint_count > 0 && reach_compute(&c->outlier, c->endpoint_count, &r) &&
-           r.by_evidence == c->endpoint_count &&
-           (c->panic.policy == PANIC_FAIL_FAST || !panic_is_on(&c->panic, 0, c->endpoint_count));
+    return hosts > 0 && reach_compute(&c->outlier, hosts, &r) && r.by_evidence == hosts &&
+           (c->panic.policy == PANIC_FAIL_FAST || !panic_is_on(&c->panic, 0, hosts));
 }
 
 LINT_TRAP(lint_cap_empties_cluster)
 {
     const struct outlier_config *o = &s->cluster->outlier;
-    uint32_t hosts = s->cluster->endpoint_count;
+    uint32_t hosts = lint_hosts(s);
 
     if (block(s) == NULL || !lint_can_be_empty(s))
         return NULL;
@@ -54,10 +54,10 @@ static bool left(const struct lint_subject *s, uint32_t *healthy)
     const struct cluster *c = s->cluster;
     struct reach r;
 
-    if (block(s) == NULL || c->panic.threshold == 0 || c->endpoint_count == 0 ||
-        !reach_compute(&c->outlier, c->endpoint_count, &r))
+    if (block(s) == NULL || c->panic.threshold == 0 || lint_hosts(s) == 0 ||
+        !reach_compute(&c->outlier, lint_hosts(s), &r))
         return false;
-    *healthy = c->endpoint_count - r.by_evidence;
+    *healthy = lint_hosts(s) - r.by_evidence;
     return true;
 }
 
@@ -79,7 +79,7 @@ static uint32_t percent_for_panic(const struct cluster *c, uint32_t hosts)
 LINT_TRAP(lint_min_health_cannot_act)
 {
     const struct cluster *c = s->cluster;
-    uint32_t hosts = c->endpoint_count;
+    uint32_t hosts = lint_hosts(s);
     uint32_t healthy, percent;
 
     if (!left(s, &healthy) || panic_is_on(&c->panic, healthy, hosts))
@@ -107,7 +107,7 @@ LINT_TRAP(lint_min_health_cannot_act)
 LINT_TRAP(lint_min_health_late)
 {
     const struct cluster *c = s->cluster;
-    uint32_t hosts = c->endpoint_count;
+    uint32_t hosts = lint_hosts(s);
     uint32_t healthy, from;
 
     if (!left(s, &healthy) || !panic_is_on(&c->panic, healthy, hosts) ||

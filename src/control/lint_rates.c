@@ -27,8 +27,10 @@ static const struct config_node *too_few(const struct lint_subject *s, struct li
 LINT_TRAP(lint_rates_too_few_hosts)
 {
     const struct outlier_config *c = &s->cluster->outlier;
-    uint32_t hosts = s->cluster->endpoint_count;
+    uint32_t hosts = lint_hosts(s);
 
+    if (hosts == 0)
+        return NULL;
     if (enforced(c, OUTLIER_SUCCESS_RATE, OUTLIER_SUCCESS_RATE_LOCAL_ORIGIN) &&
         written(s)->success_rate.head.node != NULL && hosts < c->rates.success_hosts)
         return too_few(s, w, c->rates.success_hosts, written(s)->success_rate.head.node);
@@ -55,7 +57,7 @@ static uint32_t farthest(uint32_t hosts)
 LINT_TRAP(lint_success_rate_blind)
 {
     const struct outlier_config *c = &s->cluster->outlier;
-    uint32_t hosts = s->cluster->endpoint_count;
+    uint32_t hosts = lint_hosts(s);
 
     if (!enforced(c, OUTLIER_SUCCESS_RATE, OUTLIER_SUCCESS_RATE_LOCAL_ORIGIN) ||
         written(s)->success_rate.head.node == NULL || hosts < c->rates.success_hosts || hosts < 2 ||

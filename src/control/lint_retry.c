@@ -193,7 +193,7 @@ LINT_TRAP(lint_ejection_without_budget)
     struct reach e;
 
     if (ejection_block(s) == NULL || budget_block(s) != NULL || r == NULL ||
-        !reach_compute(&s->cluster->outlier, s->cluster->endpoint_count, &e) || e.by_evidence == 0)
+        !reach_compute(&s->cluster->outlier, lint_hosts(s), &e) || e.by_evidence == 0)
         return NULL;
     lint_say(&w->why,
              "hosts are ejected and requests retried, and no retryBudget is written: with %u of %u "
@@ -212,7 +212,7 @@ LINT_TRAP(lint_budget_without_ejection)
 {
     const struct cluster *c = s->cluster;
     const struct config_node *budget = budget_block(s);
-    uint32_t hosts = c->endpoint_count;
+    uint32_t hosts = lint_hosts(s);
     struct reach e;
 
     if (budget == NULL || retrying(s) == NULL || hosts < 2 ||

@@ -56,6 +56,12 @@ bool lint_written(const struct config_node *map, const char *key);
 /* The same, and 0. */
 bool lint_written_zero(const struct config_node *map, const char *key);
 
+/*
+ * How many hosts the cluster has; 0: nobody knows before it runs, since some are names, which may
+ * have any number of addresses.
+ */
+uint32_t lint_hosts(const struct lint_subject *s);
+
 /* 100 x whole / part, rounded: what |part| hosts carry of the load of |whole|; 0 where |part| is.
  */
 uint32_t lint_share(uint32_t whole, uint32_t part);

@@ -187,3 +187,10 @@ def test_and_at_a_reload(start, tmp_path):
     process.popen.send_signal(signal.SIGHUP)
     wait_for(lambda: traps(process), "what is risky in the new file")
     assert "changing.yaml:5:27: danger: " in traps(process)[0]
+
+
+def test_a_name_is_as_many_hosts_as_it_has_addresses(tmp_path):
+    file = tmp_path / "names.yaml"
+    file.write_text(RISKY.replace("timeout: none", "timeout: 20s").replace("127.0.0.1:2", "localhost:2"))
+    code, out, err = check("-c", file, "--explain")
+    assert code == 0 and "few-peers" not in out and "some are names" in out, out + err
