@@ -3,6 +3,8 @@
 #ifndef MAIN_COMMAND_H
 #define MAIN_COMMAND_H
 
+#include "base/bytes.h"
+
 /* What every command exits with. */
 enum command_exit {
     COMMAND_OK = 0,
@@ -16,5 +18,8 @@ int command_backend(int argc, char **argv);
 int command_load(int argc, char **argv);
 int command_demo(int argc, char **argv);
 int command_version(int argc, char **argv);
+
+/* --semantics of `run` and `check`: |target| is an enum config_follow (control/config.h). */
+const char *command_parse_semantics(struct bytes value, void *target);
 
 #endif

@@ -47,6 +47,7 @@ static const struct command_help help = {
 struct check_options {
     struct option_texts files;
     struct option_texts against;
+    enum config_follow follow;
     bool explain;
     bool json;
     bool strict;
@@ -73,6 +74,12 @@ static enum options_verdict read_options(int argc, char **argv, struct check_opt
          .target = &o->against,
          .placeholder = "FILE",
          .help = "what it is to replace: says what a reload to -c would change by halves"},
+        {.name = "semantics",
+         .kind = OPTION_PARSED,
+         .target = &o->follow,
+         .placeholder = "WHOSE",
+         .help = "firebreak or envoy, as for `firebreak run` [as the file says]",
+         .parse = command_parse_semantics},
         {.name = "explain",
          .kind = OPTION_FLAG,
          .target = &o->explain,
@@ -90,14 +97,16 @@ static enum options_verdict read_options(int argc, char **argv, struct check_opt
     return options_read(&help, options, sizeof(options) / sizeof(options[0]), argc, argv);
 }
 
-static int load(struct checked *c, const struct option_texts *paths, const struct snapshot *before)
+static int load(struct checked *c, const struct option_texts *paths, const struct check_options *o,
+                const struct snapshot *before)
 {
     struct files files;
     const struct lint_load load = {.paths = paths->items,
                                    .count = (uint32_t)paths->count,
                                    .files = &files,
                                    .resolver = resolve_open(NULL),
-                                   .before = before};
+                                   .before = before,
+                                   .follow = o->follow};
     int status;
 
     os_files_init(&files);
@@ -264,10 +273,10 @@ static int check(const struct check_options *o)
     struct checked before = {.snapshot = NULL}, now = {.snapshot = NULL};
     int code = COMMAND_USAGE;
 
-    if (o->against.count > 0 && load(&before, &o->against, NULL) != CONFIG_OK) {
+    if (o->against.count > 0 && load(&before, &o->against, o, NULL) != CONFIG_OK) {
         show(&before, o);
     } else {
-        load(&now, &o->files, before.snapshot);
+        load(&now, &o->files, o, before.snapshot);
         show(&now, o);
         code = verdict(&now, o);
         release(&now);

@@ -78,7 +78,7 @@ static const char *parse_level(struct bytes value, void *target)
     return "no such level; write debug, info, warning or error";
 }
 
-static const char *parse_semantics(struct bytes value, void *target)
+const char *command_parse_semantics(struct bytes value, void *target)
 {
     bool envoy = bytes_equal(value, BYTES("envoy"));
 
@@ -124,7 +124,7 @@ static struct command_option semantics_option(struct run_options *o)
         .placeholder = "WHOSE",
         .help = "firebreak or envoy, for all clusters [as the file says]: envoy does in all of\n"
                 "docs/differences.md as Envoy does; single `differences` of the file still hold",
-        .parse = parse_semantics,
+        .parse = command_parse_semantics,
     };
 }
 

@@ -194,3 +194,11 @@ def test_a_name_is_as_many_hosts_as_it_has_addresses(tmp_path):
     file.write_text(RISKY.replace("timeout: none", "timeout: 20s").replace("127.0.0.1:2", "localhost:2"))
     code, out, err = check("-c", file, "--explain")
     assert code == 0 and "few-peers" not in out and "some are names" in out, out + err
+
+
+def test_semantics_of_a_whole_run_are_looked_at_as_such():
+    name = "cap-all-of-three.yaml"
+    assert "[cap-half-of-few]" in check("-c", name)[1]
+    code, out, _ = check("-c", name, "--semantics", "envoy")
+    assert code == 0 and "[cap-empties-cluster]" in out
+    assert check("-c", name, "--semantics", "nginx")[0] == 2
