@@ -178,12 +178,15 @@ static void answer(struct admin_call *call, enum host_answer a, struct bytes sai
         call_refuse(call, 404,
                     "the cluster has no such host; /clusters shows how they are written");
         return;
+    case HOST_ANSWER_REFUSED:
+        call_refuse(call, 409, "refused");
+        break;
     case HOST_ANSWER_DONE:
     case HOST_ANSWER_ALREADY:
-        page_put(call->page, said);
-        page_str(call->page, "\n");
-        return;
+        break;
     }
+    page_put(call->page, said);
+    page_str(call->page, "\n");
 }
 
 static void order_host(struct admin_call *call, enum host_deed deed)
@@ -202,6 +205,16 @@ static void order_host(struct admin_call *call, enum host_deed deed)
 void drain_host(struct admin_call *call)
 {
     order_host(call, HOST_DEED_DRAIN);
+}
+
+void eject_host(struct admin_call *call)
+{
+    order_host(call, HOST_DEED_EJECT);
+}
+
+void pardon_host(struct admin_call *call)
+{
+    order_host(call, HOST_DEED_PARDON);
 }
 
 void undrain_host(struct admin_call *call)

@@ -24,6 +24,8 @@ void set_logging(struct admin_call *call);
 void start_drain(struct admin_call *call);
 void start_reload(struct admin_call *call);
 void drain_host(struct admin_call *call);
+void eject_host(struct admin_call *call);
+void pardon_host(struct admin_call *call);
 void undrain_host(struct admin_call *call);
 void start_quit(struct admin_call *call);
 

@@ -355,12 +355,16 @@ bool control_done(const struct control *c)
     return c->done == c->worker_count;
 }
 
-static struct host_hand *create_hand(struct control *c)
+static bool start_hand(struct control *c)
 {
-    const struct host_hand_setup setup = {
-        .wheel = &c->wheel, .log = c->log, .workers = c->workers, .worker_count = c->worker_count};
+    const struct host_hand_setup setup = {.wheel = &c->wheel,
+                                          .log = c->log,
+                                          .watch = c->watch,
+                                          .workers = c->workers,
+                                          .worker_count = c->worker_count};
 
-    return host_hand_create(&setup);
+    c->hand = host_hand_create(&setup);
+    return c->hand != NULL;
 }
 
 static bool start_watch(struct control *c, const struct control_setup *setup)
@@ -411,9 +415,8 @@ struct control *control_create(const struct control_setup *setup)
     wheel_init(&c->wheel, c->now);
     timer_init(&c->repost, repost_due);
     c->outboxes = memory_take_array(c->worker_count + (size_t)1, sizeof(*c->outboxes));
-    c->hand = create_hand(c);
     c->discovery = create_discovery(c, setup->resolver);
-    if (c->outboxes == NULL || c->hand == NULL || c->discovery == NULL || !start_watch(c, setup) ||
+    if (c->outboxes == NULL || c->discovery == NULL || !start_watch(c, setup) || !start_hand(c) ||
         !discovery_begin(c->discovery, c->snapshot)) {
         control_free(c);
         return NULL;

@@ -6,6 +6,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "control/health_news.h"
+#include "control/outlier_watch.h"
 #include "control/panic_note.h"
 
 #define LOOK_EVERY        (100 * NS_PER_MS) /* while a drain goes on */
@@ -180,6 +181,36 @@ static enum host_answer undrain(struct host_hand *h, const struct cluster *c, ui
     return HOST_ANSWER_DONE;
 }
 
+/* As the judge would on evidence: the cap, the last host and few healthy ones are his to weigh. */
+static enum host_answer eject(struct host_hand *h, const struct cluster *c, uint32_t slot,
+                              struct text *said, mono_ns now)
+{
+    enum outlier_guard guard;
+
+    if (!outlier_watch_on(h->setup.watch, c->state)) {
+        text_str(said,
+                 "outlier detection is off in this cluster: nobody would let it back; drain it");
+        return HOST_ANSWER_REFUSED;
+    }
+    guard = outlier_watch_eject(h->setup.watch, c->state, slot, now);
+    if (guard == OUTLIER_GUARD_NONE) {
+        text_str(said, "ejected");
+        return HOST_ANSWER_DONE;
+    }
+    text_str(said, "not ejected, because of ");
+    text_str(said, outlier_guard_text(guard));
+    return guard == OUTLIER_GUARD_ALREADY_OUT ? HOST_ANSWER_ALREADY : HOST_ANSWER_REFUSED;
+}
+
+static enum host_answer pardon(struct host_hand *h, const struct cluster *c, uint32_t slot,
+                               struct text *said, mono_ns now)
+{
+    bool was_out = outlier_watch_pardon(h->setup.watch, c->state, slot, now);
+
+    text_str(said, was_out ? "in again" : "it was not ejected");
+    return was_out ? HOST_ANSWER_DONE : HOST_ANSWER_ALREADY;
+}
+
 enum host_answer host_hand_obey(struct host_hand *h, const struct host_order *order,
                                 struct text *said, mono_ns now)
 {
@@ -197,6 +228,10 @@ enum host_answer host_hand_obey(struct host_hand *h, const struct host_order *or
         return drain(h, c, slot, said, now);
     case HOST_DEED_UNDRAIN:
         return undrain(h, c, slot, said, now);
+    case HOST_DEED_EJECT:
+        return eject(h, c, slot, said, now);
+    case HOST_DEED_PARDON:
+        return pardon(h, c, slot, said, now);
     }
     return HOST_ANSWER_NO_HOST;
 }

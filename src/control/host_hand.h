@@ -16,7 +16,7 @@
 #include "io/mailbox.h"
 #include "model/snapshot.h"
 
-enum host_deed { HOST_DEED_DRAIN, HOST_DEED_UNDRAIN };
+enum host_deed { HOST_DEED_DRAIN, HOST_DEED_UNDRAIN, HOST_DEED_EJECT, HOST_DEED_PARDON };
 
 struct host_order {
     enum host_deed deed;
@@ -27,15 +27,18 @@ struct host_order {
 enum host_answer {
     HOST_ANSWER_DONE,
     HOST_ANSWER_ALREADY, /* it was so before */
+    HOST_ANSWER_REFUSED, /* by a guard, which is said */
     HOST_ANSWER_NO_CLUSTER,
     HOST_ANSWER_NO_HOST
 };
 
 struct host_hand;
+struct outlier_watch;
 
 struct host_hand_setup {
     struct wheel *wheel;
     struct log *log;
+    struct outlier_watch *watch; /* ejections by hand go through its judge, and its guards */
     struct mailbox *const *workers;
     uint32_t worker_count;
 };

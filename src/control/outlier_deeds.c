@@ -110,6 +110,18 @@ static void log_ejected(const struct watched *c, uint32_t index, enum outlier_tr
               outlier_trigger_text(t), c->judge.ejected, c->judge.count);
 }
 
+static void log_by_hand(const struct watched *c, uint32_t index, span_ns out)
+{
+    struct bytes host = c->roster.hosts[index].text;
+    char buffer[DURATION_TEXT_MAX];
+
+    log_event(c->watch->setup.log, LOG_WARNING, "endpoint.ejected",
+              "%.*s of cluster %.*s is out for %s by hand; %" PRIu32 " of %" PRIu32 " hosts out",
+              width(host), (const char *)host.data, width(c->config->name),
+              (const char *)c->config->name.data, duration_text(buffer, out), c->judge.ejected,
+              c->judge.count);
+}
+
 static void log_returned(const struct watched *c, uint32_t index, span_ns out)
 {
     struct bytes host = c->roster.hosts[index].text;
@@ -230,8 +242,8 @@ static void publish(struct watched *c, uint32_t index, mono_ns now)
 /* --- the deeds --- */
 
 /* What is shown of a host is written before its health, so that who sees it out sees why. */
-static void eject(struct watched *c, uint32_t index, enum outlier_trigger t,
-                  const struct outlier_verdict *v, mono_ns now)
+static void show_ejected(struct watched *c, uint32_t index, enum outlier_trigger t,
+                         const struct outlier_verdict *v, mono_ns now)
 {
     struct host *h = host_of(c, index);
 
@@ -242,6 +254,12 @@ static void eject(struct watched *c, uint32_t index, enum outlier_trigger t,
     publish(c, index, now);
     deeds_show_active(c);
     count(c, OUTLIER_STAT_ejections_enforced_total);
+}
+
+static void eject(struct watched *c, uint32_t index, enum outlier_trigger t,
+                  const struct outlier_verdict *v, mono_ns now)
+{
+    show_ejected(c, index, t, v, now);
     count(c, metrics_of[t].enforced);
     log_ejected(c, index, t, v);
 }
@@ -285,6 +303,26 @@ void deeds_consider(struct watched *c, uint32_t index, enum outlier_trigger t, m
     case OUTLIER_GUARD_COUNT:
         return;
     }
+}
+
+enum outlier_guard deeds_eject(struct watched *c, uint32_t index, mono_ns now)
+{
+    struct outlier_verdict v = outlier_eject(&c->judge, index, now);
+
+    if (v.guard != OUTLIER_GUARD_NONE)
+        return v.guard;
+    show_ejected(c, index, OUTLIER_NONE, &v, now);
+    log_by_hand(c, index, v.eject_for);
+    return v.guard;
+}
+
+bool deeds_pardon(struct watched *c, uint32_t index, mono_ns now)
+{
+    if (!judged(c, index)->ejected)
+        return false;
+    outlier_pardon(&c->judge, index, now);
+    let_back(c, index, now);
+    return true;
 }
 
 /* --- the sweep --- */

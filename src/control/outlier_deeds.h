@@ -47,6 +47,10 @@ struct outlier_watch {
 /* A trigger against member |index|: weighed, done, counted, told. */
 void deeds_consider(struct watched *c, uint32_t index, enum outlier_trigger t, mono_ns now);
 
+/* By hand: what is against it; OUTLIER_GUARD_NONE: it is out. False: it was not out. */
+enum outlier_guard deeds_eject(struct watched *c, uint32_t index, mono_ns now);
+bool deeds_pardon(struct watched *c, uint32_t index, mono_ns now);
+
 /* The sweep. */
 void deeds_sweep(struct watched *c, mono_ns now);
 

@@ -295,6 +295,33 @@ void outlier_watch_tell(struct outlier_watch *w, const struct message *m, mono_n
     }
 }
 
+/* --- by hand --- */
+
+bool outlier_watch_on(const struct outlier_watch *w, const struct cluster_state *state)
+{
+    const struct watched *c = find(w, state);
+
+    return c != NULL && c->config->outlier.enabled;
+}
+
+enum outlier_guard outlier_watch_eject(struct outlier_watch *w, const struct cluster_state *state,
+                                       uint32_t slot, mono_ns now)
+{
+    struct watched *c = find(w, state);
+    uint32_t index = c == NULL ? UINT32_MAX : member_of(c, slot);
+
+    return index == UINT32_MAX ? OUTLIER_GUARD_NOT_ENFORCED : deeds_eject(c, index, now);
+}
+
+bool outlier_watch_pardon(struct outlier_watch *w, const struct cluster_state *state, uint32_t slot,
+                          mono_ns now)
+{
+    struct watched *c = find(w, state);
+    uint32_t index = c == NULL ? UINT32_MAX : member_of(c, slot);
+
+    return index != UINT32_MAX && deeds_pardon(c, index, now);
+}
+
 /* --- life --- */
 
 struct outlier_watch *outlier_watch_create(const struct outlier_watch_setup *setup)

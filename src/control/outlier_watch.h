@@ -42,6 +42,13 @@ bool outlier_watch_adopt(struct outlier_watch *w, const struct snapshot *s, mono
 /* A MESSAGE_OUTLIER. One about a cluster or host that is no longer there is ignored. */
 void outlier_watch_tell(struct outlier_watch *w, const struct message *m, mono_ns now);
 
+/* What an operator does. Is detection on; what is against an ejection; was the host out? */
+bool outlier_watch_on(const struct outlier_watch *w, const struct cluster_state *state);
+enum outlier_guard outlier_watch_eject(struct outlier_watch *w, const struct cluster_state *state,
+                                       uint32_t slot, mono_ns now);
+bool outlier_watch_pardon(struct outlier_watch *w, const struct cluster_state *state, uint32_t slot,
+                          mono_ns now);
+
 void outlier_watch_free(struct outlier_watch *w);
 
 #endif

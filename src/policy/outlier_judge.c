@@ -143,17 +143,13 @@ static span_ns draw_jitter(span_ns most, struct rng *rng)
 
 /* --- out, and in again --- */
 
-struct outlier_verdict outlier_consider(struct outlier *o, uint32_t index, enum outlier_trigger t,
-                                        mono_ns now)
+/* Puts the host out where no |guard| is against it. */
+static struct outlier_verdict verdict_of(struct outlier *o, uint32_t index,
+                                         enum outlier_guard guard, mono_ns now)
 {
-    assert(index < o->count && t > OUTLIER_NONE && t < OUTLIER_TRIGGER_COUNT);
-
     const struct outlier_config *c = o->config;
     struct outlier_host *h = o->members[index].host;
-    enum outlier_guard guard = guard_of(o, index, now);
 
-    if (guard == OUTLIER_GUARD_NONE && dice_say_no(o, t))
-        guard = OUTLIER_GUARD_NOT_ENFORCED;
     if (guard != OUTLIER_GUARD_NONE)
         return (struct outlier_verdict){.guard = guard, .multiplier = h->multiplier};
     h->by_few_rule = few_healthy(o) && !follows(o, DIFFERENCE_FEW_HEALTHY_EJECTED);
@@ -167,6 +163,24 @@ struct outlier_verdict outlier_consider(struct outlier *o, uint32_t index, enum 
     assert(o->ejected < o->count || follows(o, DIFFERENCE_LAST_HOST_EJECTED));
     return (struct outlier_verdict){
         .guard = OUTLIER_GUARD_NONE, .eject_for = h->eject_for, .multiplier = h->multiplier};
+}
+
+struct outlier_verdict outlier_consider(struct outlier *o, uint32_t index, enum outlier_trigger t,
+                                        mono_ns now)
+{
+    assert(index < o->count && t > OUTLIER_NONE && t < OUTLIER_TRIGGER_COUNT);
+
+    enum outlier_guard guard = guard_of(o, index, now);
+
+    if (guard == OUTLIER_GUARD_NONE && dice_say_no(o, t))
+        guard = OUTLIER_GUARD_NOT_ENFORCED;
+    return verdict_of(o, index, guard, now);
+}
+
+struct outlier_verdict outlier_eject(struct outlier *o, uint32_t index, mono_ns now)
+{
+    assert(index < o->count);
+    return verdict_of(o, index, guard_of(o, index, now), now);
 }
 
 static void let_back(struct outlier *o, uint32_t index, mono_ns now)

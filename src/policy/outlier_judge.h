@@ -80,6 +80,9 @@ struct outlier_verdict {
 struct outlier_verdict outlier_consider(struct outlier *o, uint32_t index, enum outlier_trigger t,
                                         mono_ns now);
 
+/* By hand, without evidence: the same guards, no dice. */
+struct outlier_verdict outlier_eject(struct outlier *o, uint32_t index, mono_ns now);
+
 /* Host |index|, which is out, is in again at once: runs begin anew. */
 void outlier_pardon(struct outlier *o, uint32_t index, mono_ns now);
 

@@ -538,6 +538,18 @@ static void a_host_is_drained_by_hand_and_shown_so(void **state)
     c->hosts.at[0]->in_flight = 0;
 }
 
+static void a_host_is_ejected_by_hand_as_far_as_the_guards_allow(void **state)
+{
+    const char *said = post_host("shop:web/hosts/10.0.0.1:8080/eject");
+    (void)state;
+
+    assert_int_equal(status_of(said), 409);
+    assert_non_null(strstr(said, "refused\nnot ejected, because of few_healthy\n"));
+    said = post_host("shop:web/hosts/10.0.0.1:8080/pardon");
+    assert_int_equal(status_of(said), 200);
+    assert_non_null(strstr(said, "it was not ejected\n"));
+}
+
 static void who_names_no_host_is_told_so(void **state)
 {
     const char *said = post_host("shop/hosts/10.0.0.1:8080/drain");
@@ -561,6 +573,7 @@ int main(void)
         T(what_is_left_of_an_ejection_is_not_negative),
         T(clusters_are_told_as_json),
         T(a_host_is_drained_by_hand_and_shown_so),
+        T(a_host_is_ejected_by_hand_as_far_as_the_guards_allow),
         T(who_names_no_host_is_told_so),
         T(unix_endpoints_are_shown_as_pipes),
         T(listeners_show_where_they_really_are),

@@ -138,6 +138,38 @@ static void who_waits_for_a_slot_gets_no_drained_host(void **state)
     plane_end(&p);
 }
 
+/* Through the judge: counted, shown, let back by the sweep or pardoned; guarded like any other. */
+static void a_host_is_ejected_by_hand_and_pardoned(void **state)
+{
+    char said[256];
+    (void)state;
+
+    plane_settings(&p, 10, 2);
+    plane_go(&p);
+    p.rig.servers[3].blamable = true;
+    server_blame(&p.rig.servers[3]);
+    assert_int_equal(order(HOST_DEED_PARDON, 3, said, sizeof(said)), HOST_ANSWER_ALREADY);
+    assert_int_equal(order(HOST_DEED_EJECT, 3, said, sizeof(said)), HOST_ANSWER_DONE);
+    assert_true(plane_out(&p, 3));
+    assert_int_equal(cell_read(&rig_state(&p.rig)->outlier[OUTLIER_STAT_ejections_active]), 1);
+    assert_int_equal(order(HOST_DEED_EJECT, 3, said, sizeof(said)), HOST_ANSWER_ALREADY);
+    plane_traffic(&p, 40, 10 * NS_PER_MS);
+    assert_int_equal(of_host(3, ENDPOINT_rq_total), 0);
+    assert_int_equal(order(HOST_DEED_PARDON, 3, said, sizeof(said)), HOST_ANSWER_DONE);
+    assert_false(plane_out(&p, 3));
+    plane_traffic(&p, 40, 10 * NS_PER_MS);
+    assert_true(of_host(3, ENDPOINT_rq_total) > 2);
+    for (uint32_t i = 4; i < 6; i++)
+        server_blame(&p.rig.servers[i]);
+    assert_int_equal(order(HOST_DEED_EJECT, 4, said, sizeof(said)), HOST_ANSWER_DONE);
+    assert_int_equal(order(HOST_DEED_EJECT, 5, said, sizeof(said)), HOST_ANSWER_DONE);
+    assert_int_equal(order(HOST_DEED_EJECT, 6, said, sizeof(said)), HOST_ANSWER_REFUSED);
+    assert_non_null(strstr(said, "because of cap")); /* 20 % of ten */
+    plane_run(&p, 65 * NS_PER_S);
+    assert_false(plane_out(&p, 4)); /* the sweep lets it back */
+    plane_end(&p);
+}
+
 /* A host that says goodbye by itself: its connections go with their answers, none is ejected. */
 static void hosts_that_say_connection_close_are_no_failures(void **state)
 {
@@ -187,6 +219,7 @@ int main(void)
         cmocka_unit_test(a_drained_host_that_is_taken_back_serves_again),
         cmocka_unit_test(the_last_host_drained_leaves_nobody_and_that_is_said),
         cmocka_unit_test(who_waits_for_a_slot_gets_no_drained_host),
+        cmocka_unit_test(a_host_is_ejected_by_hand_and_pardoned),
         cmocka_unit_test(hosts_that_say_connection_close_are_no_failures),
         cmocka_unit_test(an_ejected_hosts_idle_connections_go_at_once),
     };
