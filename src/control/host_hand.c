@@ -155,6 +155,7 @@ static enum host_answer drain(struct host_hand *h, const struct cluster *c, uint
         return HOST_ANSWER_ALREADY;
     host_set_drain(&c->hosts, slot);
     host->drain_since = now;
+    host->host.judged.drained = true;
     host->drained = false;
     warn_if_nobody_serves(c, said);
     log_rest(h, c, host, "endpoint.draining", "gets no new requests, by hand; ");
@@ -175,6 +176,7 @@ static enum host_answer undrain(struct host_hand *h, const struct cluster *c, ui
     }
     host_set_undrain(&c->hosts, slot);
     host->drain_since = 0;
+    host->host.judged.drained = false;
     text_str(said, host_is_ejected(&host->host) ? "no longer draining, but ejected" : "in again");
     log_about(h, c, host, "endpoint.undrained", "gets requests again, by hand");
     panic_note(c, h->setup.log, now);

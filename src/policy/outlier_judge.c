@@ -74,9 +74,19 @@ static bool within_cap(const struct outlier *o)
            (percent > 0 && !follows(o, DIFFERENCE_CAP_ROUNDS_TO_NOBODY));
 }
 
+/* Who serves: neither ejected nor drained by hand. */
+static uint32_t serving(const struct outlier *o)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < o->count; i++)
+        n += !o->members[i].host->ejected && !o->members[i].host->drained;
+    return n;
+}
+
 static bool few_healthy(const struct outlier *o)
 {
-    return o->count - o->ejected < OUTLIER_FEW_HEALTHY;
+    return serving(o) < OUTLIER_FEW_HEALTHY;
 }
 
 /* The guards, hardest first. */
@@ -84,7 +94,7 @@ static enum outlier_guard guard_of(const struct outlier *o, uint32_t index, mono
 {
     if (o->members[index].host->ejected)
         return OUTLIER_GUARD_ALREADY_OUT;
-    if (o->count - o->ejected <= 1 && !follows(o, DIFFERENCE_LAST_HOST_EJECTED))
+    if (serving(o) <= 1 && !follows(o, DIFFERENCE_LAST_HOST_EJECTED))
         return OUTLIER_GUARD_LAST_HOST;
     if (!within_cap(o))
         return OUTLIER_GUARD_CAP;

@@ -19,6 +19,7 @@
 /* The judge's memory of one host. */
 struct outlier_host {
     bool ejected;
+    bool drained;     /* by hand: it serves nobody, and is no peer to count on */
     bool by_few_rule; /* ejected, and that while fewer than four were healthy */
     uint32_t multiplier;
     uint32_t ejections; /* in total; never decays */

@@ -170,6 +170,24 @@ static void a_host_is_ejected_by_hand_and_pardoned(void **state)
     plane_end(&p);
 }
 
+/* Law 1 counts who serves: a drained host is no peer to leave the load to. */
+static void the_last_one_that_serves_is_not_ejected_beside_drained_ones(void **state)
+{
+    char said[256];
+    (void)state;
+
+    plane_settings(&p, 6, 1);
+    plane_go(&p);
+    for (uint32_t i = 1; i < 6; i++)
+        assert_int_equal(order(HOST_DEED_DRAIN, i, said, sizeof(said)), HOST_ANSWER_DONE);
+    assert_int_equal(order(HOST_DEED_EJECT, 0, said, sizeof(said)), HOST_ANSWER_REFUSED);
+    assert_non_null(strstr(said, "because of last_host"));
+    assert_int_equal(order(HOST_DEED_UNDRAIN, 1, said, sizeof(said)), HOST_ANSWER_DONE);
+    assert_int_equal(order(HOST_DEED_EJECT, 0, said, sizeof(said)), HOST_ANSWER_REFUSED);
+    assert_non_null(strstr(said, "because of few_healthy"));
+    plane_end(&p);
+}
+
 /* A host that says goodbye by itself: its connections go with their answers, none is ejected. */
 static void hosts_that_say_connection_close_are_no_failures(void **state)
 {
@@ -220,6 +238,7 @@ int main(void)
         cmocka_unit_test(the_last_host_drained_leaves_nobody_and_that_is_said),
         cmocka_unit_test(who_waits_for_a_slot_gets_no_drained_host),
         cmocka_unit_test(a_host_is_ejected_by_hand_and_pardoned),
+        cmocka_unit_test(the_last_one_that_serves_is_not_ejected_beside_drained_ones),
         cmocka_unit_test(hosts_that_say_connection_close_are_no_failures),
         cmocka_unit_test(an_ejected_hosts_idle_connections_go_at_once),
     };
