@@ -79,6 +79,11 @@ static inline bool cluster_rt_connect_fails_all(const struct cluster_rt *rt)
     return as_envoy(rt->config->differences, DIFFERENCE_CONNECT_FAILS_ALL);
 }
 
+static inline bool cluster_rt_refuses_full_buffer(const struct cluster_rt *rt)
+{
+    return as_envoy(rt->config->differences, DIFFERENCE_RETRY_BUFFER_REFUSES);
+}
+
 static inline struct host_state *cluster_rt_host(const struct cluster_rt *rt, uint32_t host)
 {
     return host_state_of(rt->hosts.at[host]);

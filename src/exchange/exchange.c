@@ -616,7 +616,7 @@ void exchange_init(struct exchange *x, const struct exchange_setup *setup, mono_
     x->resends = 0;
     x->retries = 0;
     x->idempotent = setup->idempotent;
-    x->repeatable = setup->idempotent || setup->named;
+    x->repeatable = setup->idempotent || setup->named || retrying_any_method(x);
     x->sent = false;
     x->interim = false;
     x->reused = false;

@@ -44,6 +44,8 @@
     X(HEAD_TIMEOUT, 408, NONE, "request_header_timeout", "request header timeout")                 \
     X(CLIENT_GONE, 0, DC, "downstream_remote_disconnect", "")                                      \
     X(TOO_LARGE, 413, NONE, "request_payload_too_large", "Payload Too Large")                      \
+    X(REPLAY_FULL, 507, NONE, "request_payload_exceeded_retry_buffer_limit",                       \
+      "exceeded request buffer limit while retrying upstream")                                     \
     X(NOT_IMPLEMENTED, 501, NONE, "connect_not_supported", "Not Implemented")                      \
     X(PATH_REFUSED, 400, NONE, "path_normalization_failed", "Bad Request")                         \
     X(BAD_REQUEST, 400, DPE, "http1.codec_error", "Bad Request")                                   \

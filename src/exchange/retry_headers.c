@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exchange/retry_headers.h"
 
+#include "exchange/retrying.h"
 #include "policy/retry.h"
 
 /* A year: what is larger overflows nothing, but means nothing either. */
@@ -68,6 +69,7 @@ static void apply_policy(struct exchange *x, const struct retry_headers *h,
             attempts < RETRY_ATTEMPTS_MAX ? (uint32_t)attempts : (uint32_t)RETRY_ATTEMPTS_MAX;
     if (own->on != RETRY_ON_NOTHING)
         x->retry = own;
+    x->repeatable = x->repeatable || retrying_any_method(x);
 }
 
 static void apply_timeout(struct bytes ms, span_ns *timeout)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exchange/retrying.h"
 
+#include "exchange/attempts.h"
 #include "policy/lb.h"
 #include "policy/limit.h"
 #include "policy/retry_budget.h"
@@ -26,8 +27,10 @@ uint32_t retrying_other_host(struct exchange *x)
 
 uint32_t retrying_any_host(struct exchange *x)
 {
-    uint32_t other = retrying_other_host(x);
+    uint32_t other = LB_NO_HOST;
 
+    if (!exchange_follows_envoy(x, DIFFERENCE_RETRY_ALWAYS_WAITS))
+        other = retrying_other_host(x);
     return other != LB_NO_HOST ? other : cluster_rt_pick(x->cluster);
 }
 
@@ -35,6 +38,8 @@ uint32_t retrying_any_host(struct exchange *x)
 
 static bool spend(struct exchange *x, mono_ns now)
 {
+    if (exchange_follows_envoy(x, DIFFERENCE_RETRY_UNBUDGETED))
+        return true;
     return retry_budget_spend(&x->cluster->state->retry_budget, &x->cluster->config->retry_budget,
                               now);
 }
@@ -125,6 +130,20 @@ bool retrying_wanted(const struct exchange *x, const struct retrying_case *c)
     return x->retry != NULL && retry_matches(x->retry, &f);
 }
 
+bool retrying_any_method(const struct exchange *x)
+{
+    return x->retry != NULL && x->cluster != NULL &&
+           exchange_follows_envoy(x, DIFFERENCE_RETRY_ANY_METHOD);
+}
+
+/* Is there time for it? */
+static bool in_time(const struct exchange *x, span_ns wait, mono_ns now)
+{
+    if (exchange_follows_envoy(x, DIFFERENCE_RETRY_TOO_LATE))
+        wait = 0;
+    return mono_after(now, wait) < x->deadline || x->deadline == MONO_NEVER;
+}
+
 /* Nothing of an answer is with the client; and either the host has seen nothing, or it may see it
  * again. */
 static bool harmless(const struct exchange *x, const struct retrying_case *c)
@@ -137,7 +156,8 @@ static struct retrying_choice where(struct exchange *x, const struct retrying_ca
 {
     uint32_t host = LB_NO_HOST;
 
-    if (!c->local && traffic_normal(x, now))
+    if (!c->local && !exchange_follows_envoy(x, DIFFERENCE_RETRY_ALWAYS_WAITS) &&
+        traffic_normal(x, now))
         host = retrying_other_host(x);
     if (host != LB_NO_HOST)
         return (struct retrying_choice){.what = RETRYING_NOW, .host = host};
@@ -163,7 +183,7 @@ struct retrying_choice retrying_choose(struct exchange *x, const struct retrying
     }
     x->retries++;
     choice = where(x, c, now);
-    if (mono_after(now, choice.wait) >= x->deadline) {
+    if (!in_time(x, choice.wait, now)) {
         cluster_rt_count(x->cluster, CLUSTER_retry_too_late, 1);
         return not ;
     }

@@ -35,6 +35,9 @@ bool retrying_wanted(const struct exchange *x, const struct retrying_case *c);
 struct retrying_choice retrying_choose(struct exchange *x, const struct retrying_case *c,
                                        mono_ns now);
 
+/* Does the policy in force retry methods that are not idempotent as well? */
+bool retrying_any_method(const struct exchange *x);
+
 /* A host with room that the request was not yet on; LB_NO_HOST: there is none. */
 uint32_t retrying_other_host(struct exchange *x);
 

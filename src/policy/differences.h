@@ -33,7 +33,16 @@
       "requests wait at the host that was picked, on their own worker; who waits for a connect "   \
       "is pending, too; a pool without any connection opens one beyond maxConnections")            \
     X(CONNECT_FAILS_ALL, "connectFailsAll",                                                        \
-      "a connect that fails fails all requests that wait for that host on the worker")
+      "a connect that fails fails all requests that wait for that host on the worker")             \
+    X(RETRY_ANY_METHOD, "retryAnyMethod", "a retry policy retries every method, POST too")         \
+    X(RETRY_ALWAYS_WAITS, "retryAlwaysWaits",                                                      \
+      "every retry waits its back-off, and may go to the host that has just failed")               \
+    X(RETRY_UNBUDGETED, "retryUnbudgeted",                                                         \
+      "retries are bounded by maxRetries (or Istio's retryBudget) alone, not by a rate")           \
+    X(RETRY_TOO_LATE, "retryTooLate",                                                              \
+      "a retry is waited for though its back-off outlasts the timeout: 504 then")                  \
+    X(RETRY_BUFFER_REFUSES, "retryBufferRefuses",                                                  \
+      "a body that passes the retry buffer during a back-off is refused: 507")
 
 enum difference {
 #define X(name, key, text) DIFFERENCE_##name,

@@ -488,6 +488,11 @@ static void receive_body(struct stream *s, struct bytes *in)
         return;
     }
     replay_check(s);
+    if (s->x.state == EXCHANGE_WAITING && !s->out.keep &&
+        cluster_rt_refuses_full_buffer(s->x.cluster)) {
+        stream_refuse(s, REASON_REPLAY_FULL);
+        return;
+    }
     if (result == RELAY_DONE)
         stream_event(s, &(struct exchange_event){.kind = EVENT_REQUEST_COMPLETE});
     if (!stream_over(s))

@@ -588,6 +588,26 @@ static void a_request_cannot_ask_for_more_than_ten(void **state)
     close_fixture(&f);
 }
 
+static void where_envoy_is_followed_any_method_waits_and_no_budget_refuses(void **state)
+{
+    struct fixture f;
+    (void)state;
+
+    open_with(&f, RETRY_ON_5XX, 1);
+    cluster_follow(&f.cluster, DIFFERENCES_ENVOY);
+    f.cluster.retry_budget.capacity = 0;
+    f.retry.policy.base = 10 * SEC;
+    f.retry.policy.max = 10 * SEC;
+    f.route.timeout = 1;
+    ask(&f, false);
+    answer(&f, 503);
+    assert_int_equal(f.x.state, EXCHANGE_WAITING);
+    f.now += 1;
+    f.x.try_deadline = f.now + SEC;
+    SAY(&f, EVENT_TIME, .replayable = true);
+    check_end(&f, REASON_TIMEOUT, 504, FLAG_UT);
+}
+
 /* One request against hosts that mostly fail; returns at its end. */
 static void live(struct fixture *f, struct rng *r)
 {
@@ -694,6 +714,7 @@ int main(void)
         cmocka_unit_test(each_attempt_is_evidence_about_its_own_host),
         cmocka_unit_test(a_trusted_request_has_a_word_of_its_own),
         cmocka_unit_test(a_request_cannot_ask_for_more_than_ten),
+        cmocka_unit_test(where_envoy_is_followed_any_method_waits_and_no_budget_refuses),
         cmocka_unit_test(law_4_on_random_histories),
     };
 
