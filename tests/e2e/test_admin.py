@@ -106,7 +106,8 @@ def test_the_three_forms_agree():
         prometheus = series(proxy)
         for name, value in text.items():
             _, cluster, metric = name.split(".", 2)
-            prefix, metric = ("external_", metric[9:]) if metric.startswith("external.") else ("", metric)
+            prefix, _, metric = metric.rpartition(".")  # external., retry.
+            prefix = prefix and prefix + "_"
             found = re.fullmatch(r"upstream_rq_(\d)xx", metric)
             code = re.fullmatch(r"upstream_rq_(\d{3})", metric)
             if found:
