@@ -26,7 +26,15 @@ static uint64_t bound_of(struct bytes b)
     return most;
 }
 
-/* Each "*" and "+" may nest too, but costs no more states than are written. */
+/*
+ * glibc copies what stands before a '+': that of a group, or of what is repeated already, has
+ * copies in it, so these multiply too. A '*' costs no more states than are written.
+ */
+static bool copies(struct bytes pattern, size_t i)
+{
+    return pattern.data[i] == '+' && i > 0 && memchr(")}*+?", pattern.data[i - 1], 5) != NULL;
+}
+
 static const char *refuse_explosive(struct bytes pattern)
 {
     uint64_t repeats = 1;
@@ -38,6 +46,8 @@ static const char *refuse_explosive(struct bytes pattern)
             return "back references are not supported";
         if (c == '{')
             repeats *= bound_of(bytes_skip(pattern, i + 1));
+        if (copies(pattern, i))
+            repeats *= 2;
         if (repeats > 1 && repeats * pattern.len > FILTER_WORK_MAX)
             return "too many repetitions";
     }

@@ -14,6 +14,8 @@ bool query_decode(struct bytes from, struct text *to)
     for (size_t i = 0; i < from.len; i++) {
         int high, low;
 
+        if (from.data[i] == '\0')
+            return false;
         if (from.data[i] != '%') {
             text_char(to, (char)from.data[i]);
             continue;

@@ -19,6 +19,7 @@ static const struct {
     enum query_result result;
     const char *value;
 } queries[] = {
+    {"?a=b\x01", "a", QUERY_FOUND, "b\x01"},
     {"", "a", QUERY_ABSENT, ""},
     {"?", "a", QUERY_ABSENT, ""},
     {"?a=1", "a", QUERY_FOUND, "1"},
@@ -72,6 +73,8 @@ static const struct {
     {"a|b", "xb", true},
     {"a{2,200}", "xaa", true},
     {"A", "a", false},
+    {"^a+b+c+d+e+f+g+h+$", "aabcdefgh", true},
+    {"((a+b)+c)+$", "aabaabcabc", true},
 };
 
 static void filters_match_anywhere(void **state)
@@ -91,6 +94,9 @@ static void filters_match_anywhere(void **state)
 static const char *const explosive[] = {
     "(a|b)\\1",
     "((((a{1,9}){1,9}){1,9}){1,9}){1,9}",
+    "1(\\++++++++++++++++++++++++++++{) ", /* found by a fuzzer: each '+' copies what is before it
+                                            */
+    "((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+",
     "a{30000}",
     "a{1,30000}",
     "a{99999999999999999999}",
