@@ -215,6 +215,7 @@ static void build_pool(struct config_build *b, const struct config_cluster *from
     c->limits.queue_timeout = from->resilience.queue_timeout;
     c->connect_timeout = from->connect_timeout;
     c->idle_timeout = from->idle_timeout;
+    c->max_connection_age = from->max_connection_age;
     if (pool->head.node == NULL)
         return;
     check_both(b, from, "connectTimeout", pool->tcp.head.node, "connectTimeout");

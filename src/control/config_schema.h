@@ -279,6 +279,7 @@ struct config_cluster {
     uint32_t lb; /* enum lb_kind */
     span_ns connect_timeout;
     span_ns idle_timeout;
+    span_ns max_connection_age;
     struct config_policy policy;
     struct config_resilience resilience;
     struct config_expect expect;

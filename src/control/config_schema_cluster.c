@@ -598,6 +598,14 @@ static const struct field cluster_rows[] = {
      .max = YEAR,
      .preset = DEFAULT_UPSTREAM_IDLE,
      .help = "an upstream connection without a request is closed after that; or in trafficPolicy"},
+    {.name = "maxConnectionAge",
+     .kind = FIELD_SPAN,
+     .at = AT(max_connection_age),
+     .max = YEAR,
+     .preset_text = "none",
+     .help =
+         "an upstream connection takes no more requests after that, less a random tenth at most: "
+         "kept-alive connections never pin traffic to a host; `0s`: no limit"},
     {.name = "trafficPolicy",
      .kind = FIELD_OBJECT,
      .at = AT(policy),

@@ -69,6 +69,7 @@ struct cluster {
     struct retry_share retry_share; /* Istio's retryBudget: takes the place of max_retries */
     span_ns connect_timeout;
     span_ns idle_timeout;            /* of upstream connections */
+    span_ns max_connection_age;      /* the same, each by up to a tenth less; 0: no limit */
     span_ns max_connection_duration; /* of upstream connections; 0: no limit */
     bool keepalive;                  /* TCP */
     uint32_t keepalive_idle_s;

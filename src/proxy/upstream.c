@@ -107,12 +107,24 @@ static void on_alarm(struct timer *t, mono_ns now)
     }
 }
 
+/* Less a tenth at most: connections that were opened together do not all go together. */
+static span_ns spread(struct upstream *up, span_ns age)
+{
+    return age - age / 1000 * rng_below(&up->pool->cluster->worker->rng, 101);
+}
+
 /* Its age counts from the moment it is up. */
 static mono_ns retire_at(struct upstream *up)
 {
-    span_ns most = cluster_of(up)->config->max_connection_duration;
+    const struct cluster *c = cluster_of(up)->config;
+    mono_ns now = up->pool->cluster->worker->now;
+    mono_ns at = MONO_NEVER;
 
-    return most == 0 ? MONO_NEVER : mono_after(up->pool->cluster->worker->now, most);
+    if (c->max_connection_duration != 0)
+        at = mono_after(now, c->max_connection_duration);
+    if (c->max_connection_age != 0)
+        at = mono_min(at, mono_after(now, spread(up, c->max_connection_age)));
+    return at;
 }
 
 static void on_opened(void *owner)

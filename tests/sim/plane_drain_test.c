@@ -188,6 +188,30 @@ static void the_last_one_that_serves_is_not_ejected_beside_drained_ones(void **s
     plane_end(&p);
 }
 
+/* Kept-alive connections never pin traffic: each goes at its age, and not all at once. */
+static void connections_go_at_their_age(void **state)
+{
+    uint64_t before;
+    (void)state;
+
+    plane_settings(&p, 2, 1);
+    p.settings.cluster.max_connection_age = 10 * NS_PER_S;
+    plane_go(&p);
+    burst(100, 400 * NS_PER_MS);
+    plane_run(&p, 8 * NS_PER_S);
+    before = plane_count(&p, CLUSTER_upstream_cx_active);
+    assert_int_equal(before, 100);
+    plane_run(&p, 1900 * NS_PER_MS); /* the first nine tenths are over for some */
+    assert_in_range(plane_count(&p, CLUSTER_upstream_cx_active), 1, 99);
+    plane_run(&p, NS_PER_S);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_active), 0);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_max_duration_reached), 100);
+    plane_traffic(&p, 10, 100 * NS_PER_MS);
+    plane_run(&p, 6 * NS_PER_S);
+    assert_int_equal(plane_answered(&p, 2), 110);
+    plane_end(&p);
+}
+
 /* A host that says goodbye by itself: its connections go with their answers, none is ejected. */
 static void hosts_that_say_connection_close_are_no_failures(void **state)
 {
@@ -239,6 +263,7 @@ int main(void)
         cmocka_unit_test(who_waits_for_a_slot_gets_no_drained_host),
         cmocka_unit_test(a_host_is_ejected_by_hand_and_pardoned),
         cmocka_unit_test(the_last_one_that_serves_is_not_ejected_beside_drained_ones),
+        cmocka_unit_test(connections_go_at_their_age),
         cmocka_unit_test(hosts_that_say_connection_close_are_no_failures),
         cmocka_unit_test(an_ejected_hosts_idle_connections_go_at_once),
     };
