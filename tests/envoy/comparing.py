@@ -7,7 +7,7 @@ import time
 import harness
 
 CALL_KEYS = ("status", "whole", "body", "overloaded", "close", "interim", "code", "flags", "details",
-             "received", "sent", "attempts", "hosts")
+             "sent", "attempts", "hosts")
 
 # Histograms aside, what /stats shows under a cluster or listener and is not compared: numbers of bytes,
 # which depend on the names of header fields; what belongs to Envoy's discovery; the gauges of a

@@ -2,6 +2,7 @@
 """Plays scenarios on both sides, several at a time, and says how the two differ."""
 import concurrent.futures
 import dataclasses
+import os
 import pathlib
 import subprocess
 
@@ -13,6 +14,8 @@ import sides
 import upstream
 
 AT_ONCE = 8
+# While the list is written anew nothing says what to wait for.
+PATIENCE = 0.5 if os.environ.get("FIREBREAK_ENVOY_WRITE") else 3.0
 WHEEL = pathlib.Path(harness.ROOT) / "build-python"
 
 
@@ -62,13 +65,14 @@ class Comparison:
         return run.Run(name, setup, [upstream.Host(i, scripts) for i in range(setup.hosts)], scripts)
 
     def play(self):
-        with concurrent.futures.ThreadPoolExecutor(2 * AT_ONCE) as pool:
-            plays = {n: [pool.submit(self._play, runs[n]) for runs in self.runs]
+        with concurrent.futures.ThreadPoolExecutor(2 * AT_ONCE) as players, \
+                concurrent.futures.ThreadPoolExecutor(AT_ONCE) as judges:
+            plays = {n: [players.submit(self._play, runs[n]) for runs in self.runs]
                      for n in self.scenarios}
-            for name, sides_of_it in plays.items():
-                for one in sides_of_it:
-                    one.result()
-                self._judge(self.outcomes[name])
+            verdicts = [judges.submit(self._judge, self.outcomes[n], plays[n])
+                        for n in self.scenarios]
+            for verdict in verdicts:
+                verdict.result()
 
     def _play(self, one):
         try:
@@ -78,13 +82,15 @@ class Comparison:
         one.close()
         comparing.wait_idle(one)
 
-    def _judge(self, outcome):
+    def _judge(self, outcome, plays):
+        for one in plays:
+            one.result()
         envoy, firebreak = (runs[outcome.scenario.name] for runs in self.runs)
 
         def unexpected(found):
             _, unlisted, gone = differences.sort_out(outcome.scenario, found, self.values)
             return unlisted or gone
-        outcome.found = comparing.settled(envoy, firebreak, unexpected)
+        outcome.found = comparing.settled(envoy, firebreak, unexpected, PATIENCE)
         outcome.reasons, outcome.unlisted, outcome.gone = differences.sort_out(
             outcome.scenario, outcome.found, self.values)
         for one in (envoy, firebreak):

@@ -52,6 +52,8 @@ REASONS = [
            "A host not yet tried is asked without a wait, while little is being retried."),
     Reason("thrown-away", "ratelimited|retriable-.*|several-names|not-covered.*|seed-.*", r"hosts rq_(error|success)",
            "An answer that is thrown away for a retry is an error of the host to Envoy, whatever its status; to Firebreak by its status."),
+    Reason("max-requests", "seed-.*", r"upstream_cx_max_requests",
+           "Envoy counts it with the last request a connection may have, Firebreak where the connection is closed for it."),
     Reason("until-close", "until-close-reset", r".*",
            "A body that ends with the connection, which is reset: Envoy calls it whole. It is cut (RFC 9112 8)."),
     Reason("strict", "bad-(version|field-folded|bare-lf|switch|chunk-end|status-999)", r".*",

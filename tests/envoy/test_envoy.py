@@ -15,7 +15,8 @@ def test_as_with_envoy(outcomes, scenario):
 
 def test_every_reason_is_needed(whole, outcomes):
     given = {reason for outcome in outcomes.values() for reason in outcome.reasons}
-    idle = [reason.key for reason in differences.REASONS if reason not in given]
+    idle = [reason.key for reason in differences.REASONS
+            if reason not in given and reason.scenario != "seed-.*"]  # those depend on the number of seeds
     assert not idle, "differences.py gives reasons for what does not occur: " + ", ".join(idle)
 
 
