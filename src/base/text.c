@@ -3,6 +3,7 @@
 #include "base/text.h"
 
 #include <assert.h>
+#include <string.h>
 
 #define U64_DIGITS_MAX   20
 #define DECIMALS_MAX     9
@@ -188,6 +189,13 @@ void text_double(struct text *t, double value, unsigned decimals)
     put_decimals(t, 0, decimals);
 }
 
+/* The digits of a byte, for each byte. */
+#define ROW(h)                                                                                     \
+    h "0" h "1" h "2" h "3" h "4" h "5" h "6" h "7" h "8" h "9" h "a" h "b" h "c" h "d" h "e" h "f"
+static const char hex_pairs[] = ROW("0") ROW("1") ROW("2") ROW("3") ROW("4") ROW("5") ROW("6")
+    ROW("7") ROW("8") ROW("9") ROW("a") ROW("b") ROW("c") ROW("d") ROW("e") ROW("f");
+#undef ROW
+
 void text_hex(struct text *t, uint64_t v, unsigned digits)
 {
     char *end;
@@ -196,8 +204,10 @@ void text_hex(struct text *t, uint64_t v, unsigned digits)
         t->failed = true; /* the last ones find no room */
     t->len += digits;
     end = t->data + t->len;
-    for (unsigned i = 0; i < digits; i++, v >>= 4)
-        *--end = "0123456789abcdef"[v & 15];
+    for (; digits >= 2; digits -= 2, v >>= 8)
+        memcpy(end -= 2, &hex_pairs[2 * (v & 255)], 2);
+    if (digits > 0)
+        end[-1] = hex_pairs[2 * (v & 15) + 1];
 }
 
 char *text_end(struct text *t)

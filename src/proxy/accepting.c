@@ -272,9 +272,10 @@ void accepting_adopt(struct worker *w, const struct snapshot *s)
     }
 }
 
-void accepting_sweep(struct worker *w)
+bool accepting_sweep(struct worker *w)
 {
     struct list *at = w->listeners.next;
+    bool left = false;
 
     while (at != &w->listeners) {
         struct listener_rt *l = listener_of(at);
@@ -282,7 +283,10 @@ void accepting_sweep(struct worker *w)
         at = at->next;
         if (l->closing && l->listener == NULL && l->connections == 0)
             destroy(l);
+        else
+            left = left || l->closing;
     }
+    return left;
 }
 
 void accepting_free(struct worker *w)

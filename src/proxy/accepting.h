@@ -22,8 +22,9 @@ bool accepting_closed(const struct worker *w);
 /* All are closed, whoever waits. */
 void accepting_close(struct worker *w);
 
-/* Frees listeners that are no longer configured and whose connections are gone. */
-void accepting_sweep(struct worker *w);
+/* Frees listeners that are no longer configured and whose connections are gone. True: some have
+ * connections still. */
+bool accepting_sweep(struct worker *w);
 
 /* Closes and frees all; no connection of theirs may be left. */
 void accepting_free(struct worker *w);

@@ -191,11 +191,12 @@ void adopting_go_over(struct worker *w, struct snapshot *s)
         return;
     }
     w->snapshot = s;
+    w->going_over = true;
     snapshot_drop(before);
     tell(w, s->version);
 }
 
-void adopting_sweep(struct worker *w)
+static void sweep_clusters(struct worker *w)
 {
     struct list *at = w->retired.next;
 
@@ -208,9 +209,16 @@ void adopting_sweep(struct worker *w)
             free_pools(c);
         }
     }
-    accepting_sweep(w);
-    if (w->adopted.next != w->adopted.prev)
-        drop_unused(w);
+}
+
+void adopting_sweep(struct worker *w)
+{
+    bool closing;
+
+    sweep_clusters(w);
+    closing = accepting_sweep(w);
+    drop_unused(w);
+    w->going_over = closing || !list_empty(&w->retired) || w->adopted.next != w->adopted.prev;
 }
 
 void adopting_free(struct worker *w)

@@ -15,7 +15,8 @@ bool adopting_begin(struct worker *w, struct snapshot *s);
 /* Another one; |s| comes with a reference. Where there is no memory the worker stays as it is. */
 void adopting_go_over(struct worker *w, struct snapshot *s);
 
-/* Frees what nobody thinks of any more. At the end of a turn, after streams were buried. */
+/* While |w->going_over|: frees what nobody thinks of any more. At the end of a turn, after streams
+ * were buried. */
 void adopting_sweep(struct worker *w);
 
 /* At the worker's end. */

@@ -2,6 +2,7 @@
 #include "proxy/forwarding.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -60,18 +61,19 @@ static struct bytes put_fact(struct text *t, struct bytes value)
 /* A version 4 UUID (RFC 9562 5.4). */
 static void put_uuid(struct text *t, struct rng *rng)
 {
-    uint64_t a = rng_next(rng);
-    uint64_t b = rng_next(rng);
+    char digits[32], uuid[36];
+    struct text hex;
 
-    text_hex(t, a >> 32, 8);
-    text_char(t, '-');
-    text_hex(t, a >> 16, 4);
-    text_char(t, '-');
-    text_hex(t, (a & 0x0fff) | 0x4000, 4);
-    text_char(t, '-');
-    text_hex(t, ((b >> 48) & 0x3fff) | 0x8000, 4);
-    text_char(t, '-');
-    text_hex(t, b, 12);
+    text_init(&hex, digits, sizeof(digits));
+    text_hex(&hex, (rng_next(rng) & ~(uint64_t)0xf000) | 0x4000, 16);
+    text_hex(&hex, (rng_next(rng) & ~((uint64_t)3 << 62)) | (uint64_t)2 << 62, 16);
+    uuid[8] = uuid[13] = uuid[18] = uuid[23] = '-';
+    memcpy(uuid, digits, 8);
+    memcpy(uuid + 9, digits + 8, 4);
+    memcpy(uuid + 14, digits + 12, 4);
+    memcpy(uuid + 19, digits + 16, 4);
+    memcpy(uuid + 24, digits + 20, 12);
+    text_put(t, bytes_from(uuid, sizeof(uuid)));
 }
 
 static void put_request_id(struct stream *s, struct text *t, const struct message_head *head)

@@ -35,7 +35,8 @@ static void bury(struct worker *w)
         downstream_bury(CONTAINER_OF(w->dead_downstreams.next, struct downstream, all));
     while (!list_empty(&w->dead_upstreams))
         upstream_bury(CONTAINER_OF(w->dead_upstreams.next, struct upstream, all));
-    adopting_sweep(w);
+    if (w->going_over)
+        adopting_sweep(w);
 }
 
 static uint64_t heap_allocations(const struct worker *w)

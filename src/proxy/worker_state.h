@@ -106,6 +106,7 @@ struct worker {
     bool accepting_paused;
     bool accept_told;           /* the pause was logged: its end is to be, too */
     mono_ns accept_quiet_until; /* no further pause is logged before */
+    bool going_over;            /* something of an earlier snapshot is still there */
     bool draining;
     bool done;
     mono_ns date_until; /* the Date below holds until then */

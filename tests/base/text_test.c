@@ -146,6 +146,24 @@ static void hex_gives_the_lowest_digits(void **state)
     assert_string_equal(text_end(&t), "deadbeef eef 00000000000000000f");
 }
 
+static void hex_is_what_the_c_library_writes(void **state)
+{
+    struct rng rng;
+    (void)state;
+
+    rng_init(&rng, 3);
+    for (unsigned i = 0; i < 20000; i++) {
+        uint64_t v = rng_next(&rng) >> rng_below(&rng, 64);
+        unsigned digits = 1 + rng_below(&rng, 20);
+        char data[64], expected[64];
+        struct text t = room_for(data, sizeof(data));
+
+        text_hex(&t, v, digits);
+        snprintf(expected, sizeof(expected), "%020llx", (unsigned long long)v);
+        assert_string_equal(text_end(&t), expected + 20 - digits);
+    }
+}
+
 static void what_finds_no_room_is_cut_to_the_byte(void **state)
 {
     static const char expected[] = "deadbeef1234567word";
@@ -337,6 +355,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_buffer_keeps_its_beginning_and_remembers),
+        cmocka_unit_test(hex_is_what_the_c_library_writes),
         cmocka_unit_test(what_finds_no_room_is_cut_to_the_byte),
         cmocka_unit_test(one_character_too_many_is_noticed),
         cmocka_unit_test(the_end_is_a_nul_that_does_not_count),
