@@ -218,6 +218,28 @@ static void text_use(const struct prefix *at, const struct cluster_state *s)
     }
 }
 
+/* Policy at work: which limit, its value, the present use, and what it does to requests. */
+static void text_reached(const struct prefix *at, const struct cluster *c)
+{
+    for (unsigned kind = 0; kind < LIMIT_ROW_COUNT; kind++) {
+        struct limit_row r = limit_row_of(c, (enum limit_row_kind)kind);
+        char room[128];
+        struct text value;
+
+        if (!limit_row_reached(&r))
+            continue;
+        text_init(&value, room, sizeof(room));
+        text_str(&value, r.key);
+        text_str(&value, ": ");
+        text_u64(&value, r.used);
+        text_str(&value, " of ");
+        text_u64(&value, r.most);
+        text_str(&value, ", ");
+        text_str(&value, r.effect);
+        line_text(at, "firebreak_limit_reached", text_bytes(&value));
+    }
+}
+
 static void text_cluster(struct admin_call *call, const struct cluster *c)
 {
     static const char *const averages[] = {"outlier::success_rate_average",
@@ -241,6 +263,7 @@ static void text_cluster(struct admin_call *call, const struct cluster *c)
     text_limits(&at, usual, &c->limits);
     text_limits(&at, high, &c->limits); /* one set of limits serves both */
     text_use(&at, c->state);
+    text_reached(&at, c);
     line_text(&at, "added_via_api", BYTES("false"));
     text_panic(&at, c, call->view->now);
 }
@@ -373,6 +396,24 @@ static void json_use(struct json *j, const struct cluster_state *s)
     json_object_end(j);
 }
 
+static void json_reached(struct json *j, const struct cluster *c)
+{
+    json_array(j, "limits_reached");
+    for (unsigned kind = 0; kind < LIMIT_ROW_COUNT; kind++) {
+        struct limit_row r = limit_row_of(c, (enum limit_row_kind)kind);
+
+        if (!limit_row_reached(&r))
+            continue;
+        json_object(j, NULL);
+        json_text(j, "limit", r.key);
+        json_u64(j, "max", r.most);
+        json_u64(j, "used", r.used);
+        json_text(j, "effect", r.effect);
+        json_object_end(j);
+    }
+    json_array_end(j);
+}
+
 static void json_panic(struct json *j, const struct cluster *c, mono_ns now)
 {
     uint64_t ms;
@@ -412,6 +453,7 @@ static void json_cluster_end(struct admin_call *call, struct json *j, const stru
     json_object(j, "firebreak");
     json_panic(j, c, call->view->now);
     json_use(j, c->state);
+    json_reached(j, c);
     json_object_end(j);
     json_object_end(j);
 }

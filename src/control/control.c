@@ -8,6 +8,7 @@
 #include "control/discovery.h"
 #include "control/event_log.h"
 #include "control/host_hand.h"
+#include "control/limit_watch.h"
 #include "control/outlier_watch.h"
 #include "control/succession.h"
 #include "model/messages.h"
@@ -35,6 +36,7 @@ struct control {
     struct process_state *process;
     struct wheel wheel;
     struct timer repost;
+    struct timer limits; /* are looked at */
     struct event_log *events;
     struct outlier_watch *watch;
     struct list readers; /* struct control_reader */
@@ -99,6 +101,14 @@ static void repost_due(struct timer *t, mono_ns now)
 {
     (void)now;
     tell_workers(CONTAINER_OF(t, struct control, repost));
+}
+
+static void limits_due(struct timer *t, mono_ns now)
+{
+    struct control *c = CONTAINER_OF(t, struct control, limits);
+
+    limit_watch_look(c->snapshot, c->log, now);
+    wheel_arm(&c->wheel, &c->limits, mono_after(now, LIMIT_WATCH_EVERY));
 }
 
 /* Between turns |now| may be long ago: the loop slept. */
@@ -414,6 +424,8 @@ struct control *control_create(const struct control_setup *setup)
     list_init(&c->readers);
     wheel_init(&c->wheel, c->now);
     timer_init(&c->repost, repost_due);
+    timer_init(&c->limits, limits_due);
+    wheel_arm(&c->wheel, &c->limits, mono_after(c->now, LIMIT_WATCH_EVERY));
     c->outboxes = memory_take_array(c->worker_count + (size_t)1, sizeof(*c->outboxes));
     c->discovery = create_discovery(c, setup->resolver);
     if (c->outboxes == NULL || c->discovery == NULL || !start_watch(c, setup) || !start_hand(c) ||

@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "model/host_state.h"
+#include "model/limit_rows.h"
 #include "policy/host.h"
 #include "policy/limit.h"
 #include "policy/retry_budget.h"
@@ -43,9 +44,10 @@ struct cluster_state {
     struct limit requests;
     struct limit retries; /* in back-off or under way */
     struct retry_budget retry_budget;
-    _Atomic bool dry;             /* the last connect failed for want of ports, memory or such */
-    struct slot_order queue;      /* who waits where maxConnections is reached */
-    struct cluster_cells **cells; /* [worker] */
+    _Atomic bool dry; /* the last connect failed for want of ports, memory or such */
+    struct limit_episode episodes[LIMIT_ROW_COUNT]; /* control thread only */
+    struct slot_order queue;                        /* who waits where maxConnections is reached */
+    struct cluster_cells **cells;                   /* [worker] */
     void **local;                 /* [worker]: what that worker has of the cluster; its alone */
     _Atomic uint64_t panic_since; /* mono_ns; MONO_NEVER: no panic; by the control thread */
     _Atomic uint64_t discovery[DISCOVERY_METRIC_COUNT]; /* by the control thread, here and below */

@@ -244,7 +244,11 @@ static void a_large_page_is_made_and_sent_in_pieces(void **state)
         assert_in_range(l->out_len - before, 1, WORK_PIECE + 8192);
     }
     assert_in_range(turns, 50, 1000);
-    assert_int_equal(lines_in(body_of(l->out)), 16 + MANY * 20);
+    assert_non_null(
+        strstr(l->out, "b::firebreak_limit_reached::http1MaxPendingRequests: 0 of 0, 503 UO\n"));
+    assert_non_null(
+        strstr(l->out, "b::firebreak_limit_reached::http2MaxRequests: 0 of 0, 503 UO\n"));
+    assert_int_equal(lines_in(body_of(l->out)), 19 + MANY * 20);
     forget_output(l);
     send_text(l, "GET /ready HTTP/1.1\r\nhost: x\r\n\r\n");
     assert_string_equal(body_of(l->out), "LIVE\n");
