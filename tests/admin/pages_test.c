@@ -542,6 +542,20 @@ static void a_host_is_drained_by_hand_and_shown_so(void **state)
     c->hosts.at[0]->in_flight = 0;
 }
 
+static void a_host_is_drained_when_its_last_connection_is_gone(void **state)
+{
+    struct host_state *h = host_state_of(world.snapshot->clusters[0].state->hosts.at[0]);
+    (void)state;
+
+    cell_add(&h->cells[1].at[ENDPOINT_cx_active], 1);
+    post_host("shop:web/hosts/10.0.0.1:8080/drain");
+    turn_at(START_AT + NS_PER_S);
+    assert_false(h->drained);
+    cell_sub(&h->cells[1].at[ENDPOINT_cx_active], 1);
+    turn_at(START_AT + 2 * NS_PER_S);
+    assert_true(h->drained);
+}
+
 static void a_host_is_ejected_by_hand_as_far_as_the_guards_allow(void **state)
 {
     const char *said = post_host("shop:web/hosts/10.0.0.1:8080/eject");
@@ -577,6 +591,7 @@ int main(void)
         T(what_is_left_of_an_ejection_is_not_negative),
         T(clusters_are_told_as_json),
         T(a_host_is_drained_by_hand_and_shown_so),
+        T(a_host_is_drained_when_its_last_connection_is_gone),
         T(a_host_is_ejected_by_hand_as_far_as_the_guards_allow),
         T(who_names_no_host_is_told_so),
         T(unix_endpoints_are_shown_as_pipes),
