@@ -44,6 +44,12 @@ uint32_t retrying_other_host(struct exchange *x);
 /* A host for a retry: one it was not yet on, else any; as cluster_rt_pick. */
 uint32_t retrying_any_host(struct exchange *x);
 
+/*
+ * |host|, which was picked for a first attempt; or another, where |host| refuses connects at
+ * present and the budget could not pay for the failovers of those already on their way to it.
+ */
+uint32_t retrying_safe_host(struct exchange *x, uint32_t host, mono_ns now);
+
 /* One more attempt that nobody asked for by name (failover, resend). False, counted: not now. */
 bool retrying_afford(struct exchange *x, mono_ns now);
 
