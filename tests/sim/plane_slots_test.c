@@ -438,6 +438,22 @@ static void an_old_connection_gets_no_further_request_and_is_closed_once_it_has_
     plane_end(&p);
 }
 
+static void who_waits_is_not_given_a_connection_that_is_too_old(void **state)
+{
+    (void)state;
+
+    plane_settings(&p, 1, 1);
+    p.settings.cluster.limits.max_connections = 1;
+    p.settings.cluster.max_connection_duration = 500 * NS_PER_MS;
+    plane_go(&p);
+    hold_all(NS_PER_S);
+    ask_many(3);
+    plane_run(&p, 4 * NS_PER_S);
+    assert_int_equal(plane_answered(&p, 2), 3);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_total), 3);
+    plane_end(&p);
+}
+
 /* --- limits of each host --- */
 
 static void hosts(uint32_t count, uint32_t workers)
@@ -462,6 +478,25 @@ static void at_its_own_connection_limit_another_host_is_taken_and_then_one_waits
     assert_true(plane_count(&p, CLUSTER_upstream_cx_overflow) >= 3);
     plane_run(&p, 2 * NS_PER_S);
     assert_int_equal(plane_answered(&p, 2), 9);
+    plane_end(&p);
+}
+
+static void whatever_the_balancer_draws_a_host_with_room_is_found(void **state)
+{
+    (void)state;
+
+    hosts(3, 1);
+    p.settings.cluster.lb = LB_RANDOM;
+    p.settings.cluster.limits.host.max_connections = 2;
+    plane_go(&p);
+    hold_all(NS_PER_S);
+    for (unsigned i = 0; i < 4; i++) {
+        burst(6);
+        plane_run(&p, 200 * NS_PER_MS);
+        assert_int_equal(plane_count(&p, CLUSTER_upstream_rq_active), 6);
+        plane_run(&p, 2 * NS_PER_S);
+    }
+    assert_int_equal(plane_answered(&p, 2), 24);
     plane_end(&p);
 }
 
@@ -530,6 +565,8 @@ int main(void)
         cmocka_unit_test(queue_timeout_does_not_end_a_connect),
         cmocka_unit_test(an_old_connection_gets_no_further_request_and_is_closed_once_it_has_none),
         cmocka_unit_test(at_its_own_connection_limit_another_host_is_taken_and_then_one_waits),
+        cmocka_unit_test(who_waits_is_not_given_a_connection_that_is_too_old),
+        cmocka_unit_test(whatever_the_balancer_draws_a_host_with_room_is_found),
         cmocka_unit_test(at_its_own_request_limit_another_host_is_taken_and_then_one_is_refused),
         cmocka_unit_test(who_waits_for_a_silent_host_is_bounded_and_the_others_take_the_rest),
     };
