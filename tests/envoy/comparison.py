@@ -97,6 +97,13 @@ class Comparison:
             for host in one.hosts:
                 host.close()
 
+    def judge_again(self):
+        """By the list as it is now."""
+        self.values = differences.load()
+        for outcome in self.outcomes.values():
+            outcome.reasons, outcome.unlisted, outcome.gone = differences.sort_out(
+                outcome.scenario, outcome.found, self.values)
+
     def stop(self):
         for runs in self.runs:
             for one in list(runs.values())[:1]:

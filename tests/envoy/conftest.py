@@ -11,6 +11,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 
 import catalogue  # noqa: E402
 import comparison  # noqa: E402
+import differences  # noqa: E402
 import random_scenarios  # noqa: E402
 import report  # noqa: E402
 import scenarios_failures  # noqa: E402,F401
@@ -44,6 +45,10 @@ def outcomes(request, tmp_path_factory):
         both.play()
     finally:
         both.stop()
+    if os.environ.get("FIREBREAK_ENVOY_WRITE") and names == set(catalogue.SCENARIOS):
+        differences.save(both.outcomes)
+        both.judge_again()
+        report.WRITTEN.write_text(report.document(both.outcomes))
     request.config.envoy_outcomes = both.outcomes
     return both.outcomes
 

@@ -48,8 +48,6 @@ REASONS = [
            "Envoy closes the idle connections of a host that it ejects even where panic goes on using it. Firebreak keeps them."),
     Reason("no-retries", "no-retries", r"call \d+ flags|upstream_rq_retry_limit_exceeded",
            "`attempts: 0`: nothing is used up where nothing was allowed; no URX."),
-    Reason("another-host", "another-host", r"upstream_rq_retry_backoff_exponential",
-           "A host not yet tried is asked without a wait, while little is being retried."),
     Reason("thrown-away", "ratelimited|retriable-.*|several-names|not-covered.*|seed-.*", r"hosts rq_(error|success)",
            "An answer that is thrown away for a retry is an error of the host to Envoy, whatever its status; to Firebreak by its status."),
     Reason("max-requests", "seed-.*", r"upstream_cx_max_requests",
