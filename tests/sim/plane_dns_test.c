@@ -84,6 +84,58 @@ static void a_name_server_that_fails_takes_nobody_away(void **state)
     plane_end(&p);
 }
 
+/* C069 a: the whole set is replaced; the old hosts take no more, then break off what they have. */
+static void c069_all_addresses_change_at_once(void **state)
+{
+    uint64_t old;
+    (void)state;
+
+    go(6, 0x07);
+    sim_resolver_name(&p.rig.resolver, "backend.test")->ttl = 5 * NS_PER_S;
+    plane_traffic(&p, 400, 50 * NS_PER_MS);
+    rig_name_hosts(&p.rig, 0x38);
+    plane_traffic(&p, 150, 50 * NS_PER_MS); /* longer than the time to live */
+    old = arrived(0) + arrived(1) + arrived(2);
+    for (uint32_t i = 0; i < 3; i++)
+        server_refuse(&p.rig.servers[i]);
+    plane_traffic(&p, 200, 50 * NS_PER_MS);
+    for (uint32_t i = 0; i < 3; i++)
+        server_kill(&p.rig.servers[i], DEATH_BY_RESET);
+    plane_traffic(&p, 100, 50 * NS_PER_MS);
+    plane_run(&p, 2 * NS_PER_S);
+    assert_int_equal(arrived(0) + arrived(1) + arrived(2), old);
+    assert_int_equal(plane_answered(&p, 2), 850);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_connect_fail), 0);
+    plane_end(&p);
+}
+
+/* C069 c: the same set in another order each time is no change. */
+static void c069_a_rotating_answer_changes_nothing(void **state)
+{
+    struct sim_name *n;
+    uint64_t changes, opened;
+    (void)state;
+
+    go(4, 0xf);
+    n = sim_resolver_name(&p.rig.resolver, "backend.test");
+    plane_traffic(&p, 100, 20 * NS_PER_MS);
+    changes = rig_state(&p.rig)->membership_changes;
+    opened = plane_count(&p, CLUSTER_upstream_cx_total);
+    for (int turn = 0; turn < 20; turn++) {
+        struct address first = n->at[0];
+
+        memmove(&n->at[0], &n->at[1], 3 * sizeof(first));
+        n->at[3] = first;
+        plane_traffic(&p, 30, 100 * NS_PER_MS);
+    }
+    plane_run(&p, NS_PER_S);
+    assert_int_equal(rig_state(&p.rig)->membership_changes, changes);
+    assert_in_range(plane_count(&p, CLUSTER_upstream_cx_total), opened, opened + 4);
+    assert_true(stat(DISCOVERY_update_success) > 20);
+    assert_int_equal(plane_answered(&p, 2), 700);
+    plane_end(&p);
+}
+
 /* What was learnt about a host stays with it while others come and go. */
 static void an_ejected_host_stays_out_through_a_refresh(void **state)
 {
@@ -111,6 +163,8 @@ int main(void)
         cmocka_unit_test(every_address_of_a_name_serves),
         cmocka_unit_test(hosts_leave_and_join_and_no_request_is_lost),
         cmocka_unit_test(a_name_server_that_fails_takes_nobody_away),
+        cmocka_unit_test(c069_all_addresses_change_at_once),
+        cmocka_unit_test(c069_a_rotating_answer_changes_nothing),
         cmocka_unit_test(an_ejected_host_stays_out_through_a_refresh),
     };
 
