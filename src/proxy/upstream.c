@@ -291,7 +291,8 @@ void upstream_abandon(struct upstream *up)
 
 void upstream_discard(struct upstream *up)
 {
-    up->reusable = up->reusable && stream_sent_whole(up->stream);
+    up->sent_whole = stream_sent_whole(up->stream);
+    up->reusable = up->reusable && up->sent_whole;
     up->stream = NULL;
     up->discarding = true;
 }
@@ -337,9 +338,12 @@ static bool read_out(struct http1_body *body, struct bytes *in)
 
 static void finish_discarding(struct upstream *up, struct http1_body *body, struct bytes *in)
 {
+    bool whole = read_out(body, in);
+
     up->discarding = false;
-    if (!read_out(body, in) || !clean(up)) {
+    if (!whole || !up->sent_whole)
         count_broken(up, CLUSTER_upstream_cx_destroy_local_with_active_rq);
+    if (!whole || !clean(up)) {
         upstream_close(up);
         return;
     }

@@ -39,6 +39,7 @@ struct upstream {
     bool ended;          /* the host's FIN */
     bool parked;         /* was idle before: the host may have closed it unseen */
     bool discarding;     /* BUSY: the answer whose head is being read is nobody's */
+    bool sent_whole;     /* discarding: the request was sent to its end */
     uint32_t requests;   /* begun on it */
     struct alarm alarm;  /* connect timeout, idle timeout */
     mono_ns connect_at;
