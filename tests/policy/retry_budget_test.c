@@ -130,6 +130,9 @@ static void a_clock_that_stands_still_or_goes_back_gives_nothing(void **state)
     assert_int_equal(drain(&b, &by_time, 1500 * NS_PER_MS), 1);
     assert_true(retry_budget_tokens(&b, &by_time, 0) == 0);
     assert_int_equal(drain(&b, &by_time, 1999 * NS_PER_MS), 0);
+    retry_budget_refund(&b);
+    assert_true(retry_budget_spend(&b, &by_time, 0)); /* the instant it knows stays the later one */
+    assert_false(retry_budget_spend(&b, &by_time, 1999 * NS_PER_MS));
 }
 
 static void with_a_capacity_of_nothing_there_are_none(void **state)
@@ -183,6 +186,7 @@ static void a_share_is_cut_to_whole_requests_and_never_below_its_least(void **st
 
     assert_int_equal(retry_share_max(&share, 30), 6); /* C4 */
     assert_int_equal(retry_share_max(&share, 2), 3);  /* C5 */
+    assert_int_equal(retry_share_max(&share, 10), 3);
     assert_int_equal(retry_share_max(&share, 24), 4);
     assert_int_equal(retry_share_max(&share, 25), 5);
     assert_int_equal(retry_share_max(&fine, 7), 0);

@@ -121,6 +121,7 @@ static void a_rate_limited_answer_has_a_condition_of_its_own(void **state)
     (void)state;
 
     f.rate_limited = true;
+    assert_false(matches(RETRY_ON_5XX, f));
     f.marked = true;
     assert_false(matches(~(uint32_t)RETRY_ON_ENVOY_RATELIMITED, f));
     assert_true(matches(RETRY_ON_ENVOY_RATELIMITED, f));
