@@ -271,8 +271,8 @@ static enum reason connect_reason(enum attempt_fault fault)
 }
 
 /*
- * Nothing was sent: a host this request was not yet on, at once, once, inside the budget; where the
- * route retries failed connects by itself, that takes its place. LB_NO_HOST: not.
+ * Nothing was sent: a host this request was not yet on, at once, once; where the route retries
+ * failed connects by itself, that takes its place. LB_NO_HOST: not.
  */
 static uint32_t failover_host(struct exchange *x, const struct retrying_case *c, mono_ns now)
 {
@@ -282,7 +282,9 @@ static uint32_t failover_host(struct exchange *x, const struct retrying_case *c,
         retrying_wanted(x, c))
         return LB_NO_HOST;
     other = retrying_other_host(x);
-    return other == LB_NO_HOST || retrying_afford(x, now) ? other : LB_NO_HOST;
+    if (other != LB_NO_HOST)
+        retrying_charge(x, now);
+    return other;
 }
 
 static void move_on(struct exchange *x, const struct exchange_event *e, mono_ns now,

@@ -50,7 +50,13 @@ uint32_t retrying_any_host(struct exchange *x);
  */
 uint32_t retrying_safe_host(struct exchange *x, uint32_t host, mono_ns now);
 
-/* One more attempt that nobody asked for by name (failover, resend). False, counted: not now. */
+/*
+ * A failover takes a token where there is one, and is made in any case: no host has had work of the
+ * attempt before, and there is one a request.
+ */
+void retrying_charge(struct exchange *x, mono_ns now);
+
+/* One more attempt that nobody asked for by name (resend). False, counted: not now. */
 bool retrying_afford(struct exchange *x, mono_ns now);
 
 /* The retry's outcome is known: its place is another's. */

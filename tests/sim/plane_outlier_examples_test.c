@@ -206,6 +206,18 @@ static void o15_four_ejections_soon_after_one_another(void **state)
     plane_end(&p);
 }
 
+/* Is |text| in the event log? */
+static bool written(const char *text)
+{
+    struct bytes all = sim_files_content(&p.rig.files, "events");
+    size_t n = strlen(text);
+
+    for (size_t at = 0; at + n <= all.len; at++)
+        if (memcmp(all.data + at, text, n) == 0)
+            return true;
+    return false;
+}
+
 static void o16_o17_split_answers_and_enforcing_of_zero(void **state)
 {
     (void)state;
@@ -228,8 +240,7 @@ static void o16_o17_split_answers_and_enforcing_of_zero(void **state)
     assert_int_equal(stat(OUTLIER_STAT_ejections_detected_consecutive_5xx), 1);
     assert_int_equal(stat(OUTLIER_STAT_ejections_enforced_consecutive_5xx), 0);
     assert_int_equal(stat(OUTLIER_STAT_ejections_total), 1); /* Envoy's: it passed the cap */
-    assert_non_null(
-        strstr((const char *)sim_files_content(&p.rig.files, "events").data, "\"enforced\":false"));
+    assert_true(written("\"enforced\":false"));
     plane_run(&p, S);
     plane_end(&p);
 }
