@@ -128,7 +128,7 @@ static void on_begin(struct exchange *x, mono_ns now, struct actions *out)
         return;
     }
     retrying_count_first(x, now);
-    attempt_start(x, retrying_safe_host(x, host, now), ACTION_ATTEMPT, now, out);
+    attempt_start(x, host, ACTION_ATTEMPT, now, out);
 }
 
 static void start_try_clock(struct exchange *x, mono_ns now)

@@ -44,37 +44,6 @@ static bool spend(struct exchange *x, mono_ns now)
                               now);
 }
 
-static bool can_pay_for(const struct exchange *x, uint32_t attempts, mono_ns now)
-{
-    return exchange_follows_envoy(x, DIFFERENCE_RETRY_UNBUDGETED) ||
-           retry_budget_tokens(&x->cluster->state->retry_budget, &x->cluster->config->retry_budget,
-                               now) > attempts;
-}
-
-/* Apart from the usual way, which is not to pay for it. */
-__attribute__((cold, noinline)) static uint32_t spare_host(struct exchange *x, uint32_t host,
-                                                           mono_ns now)
-{
-    const struct host *h = x->cluster->hosts.at[host];
-    const struct lb_tried refusing = {.count = 1, .at = {host}};
-    uint32_t other;
-
-    if (!x->cluster->config->connect_failover ||
-        can_pay_for(x, atomic_load_explicit(&h->in_flight, memory_order_relaxed), now))
-        return host;
-    other = cluster_rt_pick_other(x->cluster, &refusing);
-    return other < CLUSTER_RT_ALL_FULL ? other : host;
-}
-
-uint32_t retrying_safe_host(struct exchange *x, uint32_t host, mono_ns now)
-{
-    const struct host *h = x->cluster->hosts.at[host];
-
-    if (atomic_load_explicit(&h->runs.refused, memory_order_relaxed) == 0)
-        return host;
-    return spare_host(x, host, now);
-}
-
 void retrying_charge(struct exchange *x, mono_ns now)
 {
     (void)spend(x, now);

@@ -45,12 +45,6 @@ uint32_t retrying_other_host(struct exchange *x);
 uint32_t retrying_any_host(struct exchange *x);
 
 /*
- * |host|, which was picked for a first attempt; or another, where |host| refuses connects at
- * present and the budget could not pay for the failovers of those already on their way to it.
- */
-uint32_t retrying_safe_host(struct exchange *x, uint32_t host, mono_ns now);
-
-/*
  * A failover takes a token where there is one, and is made in any case: no host has had work of the
  * attempt before, and there is one a request.
  */

@@ -292,31 +292,6 @@ static void a_failover_needs_no_token_but_a_resend_does(void **state)
     check_end(&f, REASON_RESET, 503, FLAG_UC);
 }
 
-/* Else a dead host of a few would fail more requests than the budget can move. */
-static void what_the_budget_could_not_move_does_not_go_to_a_host_that_refuses(void **state)
-{
-    unsigned seen = 0;
-    struct fixture f;
-    (void)state;
-
-    open_fixture(&f, 1);
-    f.cluster.retry_budget = (struct retry_budget_config){.capacity = 1};
-    f.cluster.state->hosts.at[1]->runs.refused = 1;
-    for (int i = 0; i < HOSTS; i++) { /* a token is left: each host has its turn */
-        ask(&f, true);
-        seen += exchange_host(&f.x) == 1;
-        SAY(&f, EVENT_CLIENT_GONE);
-    }
-    assert_int_equal(seen, 1);
-    assert_true(retry_budget_spend(&f.cluster.state->retry_budget, &f.cluster.retry_budget, f.now));
-    for (int i = 0; i < 2 * HOSTS; i++) {
-        ask(&f, true);
-        assert_int_not_equal(exchange_host(&f.x), 1);
-        SAY(&f, EVENT_CLIENT_GONE);
-    }
-    close_fixture(&f);
-}
-
 static void where_connects_are_retried_they_do_not_fail_over_as_well(void **state)
 {
     struct fixture f;
@@ -726,7 +701,6 @@ int main(void)
         cmocka_unit_test(the_budget_refuses_as_max_retries_does),
         cmocka_unit_test(a_failed_connect_that_the_budget_refuses_keeps_its_own_flag),
         cmocka_unit_test(a_failover_needs_no_token_but_a_resend_does),
-        cmocka_unit_test(what_the_budget_could_not_move_does_not_go_to_a_host_that_refuses),
         cmocka_unit_test(where_connects_are_retried_they_do_not_fail_over_as_well),
         cmocka_unit_test(a_retry_waits_while_much_is_retried),
         cmocka_unit_test(where_all_hosts_were_tried_it_waits),
