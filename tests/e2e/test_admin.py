@@ -2,6 +2,7 @@
 """The admin pages of a running proxy: names and forms as Envoy's users know them."""
 
 import concurrent.futures
+import http.client
 import json
 import pathlib
 import re
@@ -294,10 +295,13 @@ def test_openmetrics_as_a_parser_takes_it():
         client = proxy.client()
         client.get("/")
         client.get("/")
-        answer = admin(proxy, b"GET /stats/prometheus HTTP/1.1\r\nHost: a\r\n"
-                              b"Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n\r\n")
-        page = answer.split(b"\r\n\r\n", 1)[1].decode()
-        assert b"\r\ncontent-type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n" in answer
+        asking = http.client.HTTPConnection("127.0.0.1", proxy.admin_port, timeout=PATIENCE)
+        asking.request("GET", "/stats/prometheus", headers={
+            "Accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"})
+        answer = asking.getresponse()
+        page = answer.read().decode()  # in one piece or in chunks, as it was made
+        asking.close()
+        assert answer.getheader("content-type") == "application/openmetrics-text; version=1.0.0; charset=utf-8"
         plain = series(proxy)
     families = {f.name: f for f in parser.text_string_to_metric_families(page)}
     assert families["firebreak_worker_turns"].type == "counter"
