@@ -157,6 +157,7 @@ const struct fields config_retry_budget_fields = {
     .rows = retry_budget_rows,
     .help =
         "How much may be sent to the cluster beyond first attempts, whatever fails: retries, "
-        "those in back-off included, connect failovers, resends on a fresh connection. Used up: "
-        "the failure goes to the client as it is.",
+        "those in back-off included, and resends on a fresh connection. Used up: the failure goes "
+        "to the client as it is. A connect failover takes a token where there is one, and is made "
+        "in any case: nothing was sent, and there is one a request.",
 };
