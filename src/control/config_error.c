@@ -44,11 +44,6 @@ void config_errors_close(struct config_errors *e)
         e->sources[i].text = BYTES_NONE;
 }
 
-struct bytes config_errors_file(const struct config_errors *e)
-{
-    return e->sources[e->source].name;
-}
-
 bool config_errors_full(const struct config_errors *e)
 {
     return e->count == CONFIG_ERRORS_MAX;
@@ -317,12 +312,6 @@ static void write_message(struct text *t, const struct config_errors *e,
     for (uint32_t i = 0; i < error->caret; i++)
         text_char(t, ' ');
     text_str(t, "^\n");
-}
-
-void config_error_write(struct text *t, const struct config_errors *e,
-                        const struct config_error *error)
-{
-    write_message(t, e, error, "");
 }
 
 void config_errors_write(struct text *t, const struct config_errors *e)

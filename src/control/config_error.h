@@ -69,9 +69,6 @@ void config_errors_open(struct config_errors *e, struct bytes file, struct bytes
 void config_errors_at(struct config_errors *e, uint32_t source);
 void config_errors_close(struct config_errors *e);
 
-/* The file that messages are about. */
-struct bytes config_errors_file(const struct config_errors *e);
-
 /* True where no more are kept, so that looking for more is a waste. */
 bool config_errors_full(const struct config_errors *e);
 
@@ -100,11 +97,8 @@ void config_quote(struct text *t, struct bytes b);
 /* True where |b| has a control character in it, ASCII's or Unicode's (C1). */
 bool config_has_control(struct bytes b);
 
-/* "file:line:column: message", the line and a caret under the place; ends with a newline. */
-void config_error_write(struct text *t, const struct config_errors *e,
-                        const struct config_error *error);
-
-/* All of them, and whether there may be more. */
+/* All of them: "file:line:column: message", the line and a caret under the place; and whether there
+ * may be more. */
 void config_errors_write(struct text *t, const struct config_errors *e);
 /* Each begins with "warning: " after its place. */
 void config_warnings_write(struct text *t, const struct config_errors *e);

@@ -354,6 +354,28 @@ extern const struct fields config_tls_fields;
 extern const struct fields config_port_policy_fields;
 extern const struct fields config_rule_fields;
 
+/* The rows of a policy's blocks, its own or those of one port. |AT_|: where a member is. */
+#define CONFIG_POLICY_BLOCKS(AT_)                                                                  \
+    {.name = "connectionPool",                                                                     \
+     .kind = FIELD_OBJECT,                                                                         \
+     .at = AT_(pool),                                                                              \
+     .of = &config_pool_fields,                                                                    \
+     .help = "limits"},                                                                            \
+        {.name = "outlierDetection",                                                               \
+         .kind = FIELD_OBJECT,                                                                     \
+         .at = AT_(outlier),                                                                       \
+         .of = &config_outlier_fields,                                                             \
+         .help = "ejection"},                                                                      \
+        {.name = "loadBalancer",                                                                   \
+         .kind = FIELD_OBJECT,                                                                     \
+         .at = AT_(balancer),                                                                      \
+         .of = &config_balancer_fields,                                                            \
+         .help = "which host gets the next request"},                                              \
+    {                                                                                              \
+        .name = "tls", .kind = FIELD_OBJECT, .at = AT_(tls), .of = &config_tls_fields,             \
+        .help = "towards the hosts"                                                                \
+    }
+
 /* Most bytes of a cluster's name: "outbound|65535|", a subset, a host. */
 #define CONFIG_CLUSTER_NAME_MAX 340
 /* config_schema_outlier.c */

@@ -6,6 +6,25 @@
 
 #define ENFORCED "percent of what is found that is ejected, by dice; 0: only counted"
 
+/* Rows that both statistics have, at |AT|. */
+#define ROW_OF_LOCAL_ORIGIN(preset_)                                                               \
+    {                                                                                              \
+        .name = "enforcingLocalOrigin", .kind = FIELD_COUNT, .at = AT(enforcing_local),            \
+        .max = 100, .preset = preset_,                                                             \
+        .help = "the same for connects, resets and timeouts; only with "                           \
+                "`splitExternalLocalOriginErrors`"                                                 \
+    }
+#define ROWS_OF_VOLUME(preset_)                                                                    \
+    {.name = "minimumHosts",                                                                       \
+     .kind = FIELD_COUNT,                                                                          \
+     .at = AT(minimum_hosts),                                                                      \
+     .preset = 5,                                                                                  \
+     .help = "hosts with requests enough, before anybody is looked at"},                           \
+    {                                                                                              \
+        .name = "requestVolume", .kind = FIELD_COUNT, .at = AT(request_volume), .preset = preset_, \
+        .help = "requests a host must have had in the interval to be looked at"                    \
+    }
+
 #define AT(member) offsetof(struct config_success_rate, member)
 static const struct field success_rate_rows[] = {
     {.name = "enforcing",
@@ -14,23 +33,8 @@ static const struct field success_rate_rows[] = {
      .max = 100,
      .preset = 100,
      .help = ENFORCED},
-    {.name = "enforcingLocalOrigin",
-     .kind = FIELD_COUNT,
-     .at = AT(enforcing_local),
-     .max = 100,
-     .preset = 100,
-     .help = "the same for connects, resets and timeouts; only with "
-             "`splitExternalLocalOriginErrors`"},
-    {.name = "minimumHosts",
-     .kind = FIELD_COUNT,
-     .at = AT(minimum_hosts),
-     .preset = 5,
-     .help = "hosts with requests enough, before anybody is looked at"},
-    {.name = "requestVolume",
-     .kind = FIELD_COUNT,
-     .at = AT(request_volume),
-     .preset = 100,
-     .help = "requests a host must have had in the interval to be looked at"},
+    ROW_OF_LOCAL_ORIGIN(100),
+    ROWS_OF_VOLUME(100),
     {.name = "stdevFactor",
      .kind = FIELD_COUNT,
      .at = AT(stdev_factor),
@@ -58,29 +62,14 @@ static const struct field failure_percentage_rows[] = {
      .max = 100,
      .required = true,
      .help = ENFORCED " (Envoy's default)"},
-    {.name = "enforcingLocalOrigin",
-     .kind = FIELD_COUNT,
-     .at = AT(enforcing_local),
-     .max = 100,
-     .preset = 0,
-     .help = "the same for connects, resets and timeouts; only with "
-             "`splitExternalLocalOriginErrors`"},
+    ROW_OF_LOCAL_ORIGIN(0),
     {.name = "threshold",
      .kind = FIELD_COUNT,
      .at = AT(threshold),
      .max = 100,
      .preset = 85,
      .help = "a host goes of whose requests so many percent failed, or more"},
-    {.name = "minimumHosts",
-     .kind = FIELD_COUNT,
-     .at = AT(minimum_hosts),
-     .preset = 5,
-     .help = "hosts with requests enough, before anybody is looked at"},
-    {.name = "requestVolume",
-     .kind = FIELD_COUNT,
-     .at = AT(request_volume),
-     .preset = 50,
-     .help = "requests a host must have had in the interval to be looked at"},
+    ROWS_OF_VOLUME(50),
     {.name = NULL},
 };
 #undef AT

@@ -97,41 +97,39 @@ static int width(struct bytes b)
     return b.len > 256 ? 256 : (int)b.len;
 }
 
-static void log_ejected(const struct watched *c, uint32_t index, enum outlier_trigger t,
-                        const struct outlier_verdict *v)
+/* "HOST of cluster NAME is WHAT SPAN BY; so many hosts out", such as "out for", 30s, " by hand". */
+struct change {
+    enum log_level level;
+    const char *event;
+    const char *what;
+    span_ns span;
+    const char *before_by;
+    const char *by;
+};
+
+static void log_change(const struct watched *c, uint32_t index, const struct change *change)
 {
     struct bytes host = c->roster.hosts[index].text;
     char buffer[DURATION_TEXT_MAX];
 
-    log_event(c->watch->setup.log, LOG_WARNING, "endpoint.ejected",
-              "%.*s of cluster %.*s is out for %s after %s; %" PRIu32 " of %" PRIu32 " hosts out",
+    log_event(c->watch->setup.log, change->level, change->event,
+              "%.*s of cluster %.*s is %s %s%s%s; %" PRIu32 " of %" PRIu32 " hosts out",
               width(host), (const char *)host.data, width(c->config->name),
-              (const char *)c->config->name.data, duration_text(buffer, v->eject_for),
-              outlier_trigger_text(t), c->judge.ejected, c->judge.count);
+              (const char *)c->config->name.data, change->what, duration_text(buffer, change->span),
+              change->before_by, change->by, c->judge.ejected, c->judge.count);
 }
 
-static void log_by_hand(const struct watched *c, uint32_t index, span_ns out)
+static void log_ejected(const struct watched *c, uint32_t index, span_ns out, const char *before_by,
+                        const char *by)
 {
-    struct bytes host = c->roster.hosts[index].text;
-    char buffer[DURATION_TEXT_MAX];
-
-    log_event(c->watch->setup.log, LOG_WARNING, "endpoint.ejected",
-              "%.*s of cluster %.*s is out for %s by hand; %" PRIu32 " of %" PRIu32 " hosts out",
-              width(host), (const char *)host.data, width(c->config->name),
-              (const char *)c->config->name.data, duration_text(buffer, out), c->judge.ejected,
-              c->judge.count);
+    log_change(c, index,
+               &(struct change){LOG_WARNING, "endpoint.ejected", "out for", out, before_by, by});
 }
 
 static void log_returned(const struct watched *c, uint32_t index, span_ns out)
 {
-    struct bytes host = c->roster.hosts[index].text;
-    char buffer[DURATION_TEXT_MAX];
-
-    log_event(c->watch->setup.log, LOG_INFO, "endpoint.returned",
-              "%.*s of cluster %.*s is in again after %s; %" PRIu32 " of %" PRIu32 " hosts out",
-              width(host), (const char *)host.data, width(c->config->name),
-              (const char *)c->config->name.data, duration_text(buffer, out), c->judge.ejected,
-              c->judge.count);
+    log_change(c, index,
+               &(struct change){LOG_INFO, "endpoint.returned", "in again after", out, "", ""});
 }
 
 static void log_refused(struct watched *c, uint32_t index, enum outlier_trigger t,
@@ -261,7 +259,7 @@ static void eject(struct watched *c, uint32_t index, enum outlier_trigger t,
 {
     show_ejected(c, index, t, v, now);
     count(c, metrics_of[t].enforced);
-    log_ejected(c, index, t, v);
+    log_ejected(c, index, v->eject_for, " after ", outlier_trigger_text(t));
 }
 
 static void let_back(struct watched *c, uint32_t index, mono_ns now)
@@ -312,7 +310,7 @@ enum outlier_guard deeds_eject(struct watched *c, uint32_t index, mono_ns now)
     if (v.guard != OUTLIER_GUARD_NONE)
         return v.guard;
     show_ejected(c, index, OUTLIER_NONE, &v, now);
-    log_by_hand(c, index, v.eject_for);
+    log_ejected(c, index, v.eject_for, " by ", "hand");
     return v.guard;
 }
 

@@ -11,7 +11,6 @@ struct succession {
     struct snapshot *next;
     const struct snapshot *before;
     uint64_t adopted;
-    uint32_t workers;
     struct arena scratch;
 };
 
@@ -152,7 +151,7 @@ static void take_over_listeners(struct succession *u)
 bool succession_prepare(struct snapshot *next, const struct snapshot *before, uint64_t adopted,
                         uint32_t workers)
 {
-    struct succession u = {.next = next, .before = before, .adopted = adopted, .workers = workers};
+    struct succession u = {.next = next, .before = before, .adopted = adopted};
     bool ok;
 
     arena_init(&u.scratch, SCRATCH_FIRST, SIZE_MAX);

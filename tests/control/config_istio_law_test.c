@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "control/mutate.h"
+
 #include "base/rng.h"
 
 #define EXAMPLES TESTS_DIR "/../examples/"
@@ -146,31 +148,6 @@ static const char *const pieces[] = {
     "tls: {}\n",
 };
 
-static size_t mutate(char *text, size_t len, struct rng *rng)
-{
-    size_t at = rng_below(rng, (uint32_t)len);
-    size_t n = 1 + rng_below(rng, 40);
-    const char *piece = pieces[rng_below(rng, sizeof(pieces) / sizeof(pieces[0]))];
-
-    if (n > len - at)
-        n = len - at;
-    switch (rng_below(rng, 4)) {
-    case 0:
-        text[at] = (char)rng_below(rng, 256);
-        return len;
-    case 1:
-        memmove(text + at, text + at + n, len - at - n);
-        return len - n;
-    case 2:
-        memmove(text + at + strlen(piece), text + at, len - at);
-        memcpy(text + at, piece, strlen(piece));
-        return len + strlen(piece);
-    default:
-        memmove(text + rng_below(rng, (uint32_t)(len - n + 1)), text + at, n);
-        return len;
-    }
-}
-
 static void no_damage_to_a_rule_breaks_the_law(void **state)
 {
     unsigned accepted = 0, tried = 4000;
@@ -185,7 +162,7 @@ static void no_damage_to_a_rule_breaks_the_law(void **state)
         rng_init(&rng, seed);
         memcpy(text, rule, rule_len);
         for (changes = 1 + rng_below(&rng, 5); changes > 0 && len > 1; changes--)
-            len = mutate(text, len, &rng);
+            len = mutate(text, len, pieces, sizeof(pieces) / sizeof(pieces[0]), &rng);
         accepted += check(text, len);
     }
     assert_in_range(accepted, tried / 100, tried * 3 / 4);

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "control/mutate.h"
+
 #include "base/rng.h"
 
 #define EXAMPLES TESTS_DIR "/../examples/"
@@ -156,32 +158,6 @@ static const char *const pieces[] = {
 
 #define PIECES (sizeof(pieces) / sizeof(pieces[0]))
 
-/* One change: a byte, a cut, a piece put in, a part said again somewhere else. */
-static size_t mutate(char *text, size_t len, struct rng *rng)
-{
-    size_t at = rng_below(rng, (uint32_t)len);
-    size_t n = 1 + rng_below(rng, 40);
-    const char *piece = pieces[rng_below(rng, PIECES)];
-
-    if (n > len - at)
-        n = len - at;
-    switch (rng_below(rng, 4)) {
-    case 0:
-        text[at] = (char)rng_below(rng, 256);
-        return len;
-    case 1:
-        memmove(text + at, text + at + n, len - at - n);
-        return len - n;
-    case 2:
-        memmove(text + at + strlen(piece), text + at, len - at);
-        memcpy(text + at, piece, strlen(piece));
-        return len + strlen(piece);
-    default:
-        memmove(text + rng_below(rng, (uint32_t)(len - n + 1)), text + at, n);
-        return len;
-    }
-}
-
 static void no_damage_breaks_the_law(void **state)
 {
     unsigned accepted = 0, tried = 4000;
@@ -196,7 +172,7 @@ static void no_damage_breaks_the_law(void **state)
         rng_init(&rng, seed);
         memcpy(text, example, example_len);
         for (changes = 1 + rng_below(&rng, 6); changes > 0; changes--)
-            len = mutate(text, len, &rng);
+            len = mutate(text, len, pieces, PIECES, &rng);
         accepted += check(text, len);
     }
     /* Comments are harmless to change; most else is not. */
@@ -214,7 +190,7 @@ static void the_same_file_gives_the_same_errors(void **state)
 
         rng_init(&rng, seed);
         memcpy(text, example, example_len);
-        len = mutate(text, len, &rng);
+        len = mutate(text, len, pieces, PIECES, &rng);
         for (unsigned i = 0; i < 2; i++) {
             struct config_errors e;
             struct snapshot *s = NULL;
