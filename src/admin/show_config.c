@@ -176,6 +176,8 @@ static void dump_cluster(struct admin_call *call, struct json *j, const struct c
     json_span(j, "idle_timeout", c->idle_timeout);
     if (c->max_connection_duration > 0)
         json_span(j, "max_connection_duration", c->max_connection_duration);
+    if (c->max_connection_age > 0)
+        json_span(j, "max_connection_age", c->max_connection_age);
     dump_thresholds(j, &c->limits);
     dump_outlier(j, &c->outlier);
     dump_own(j, c);
@@ -222,6 +224,8 @@ static void dump_listener(struct admin_call *call, struct json *j, const struct 
     json_span(j, "request_headers_timeout", l->head_timeout);
     json_span(j, "request_timeout", l->body_timeout);
     json_span(j, "idle_timeout", l->idle_timeout);
+    if (l->max_connection_age > 0)
+        json_span(j, "max_connection_age", l->max_connection_age);
     json_u64(j, "xff_num_trusted_hops", l->trusted_hops);
     json_bool(j, "merge_slashes", l->merge_slashes);
     json_object_end(j);

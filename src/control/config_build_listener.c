@@ -213,6 +213,7 @@ static void build_listener(struct config_build *b, const struct config_listener 
     l->head_timeout = from->head_timeout;
     l->body_timeout = from->body_timeout;
     l->idle_timeout = from->idle_timeout;
+    l->max_connection_age = from->max_connection_age;
     l->trusted_hops = from->trusted_hops;
     l->trust_retry_headers = from->trust_retry_headers;
     l->via = from->via;

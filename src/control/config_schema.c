@@ -203,6 +203,14 @@ static const struct field listener_rows[] = {
      .max = YEAR,
      .preset = DEFAULT_CLIENT_IDLE,
      .help = "a client's connection without a request is closed after that"},
+    {.name = "maxConnectionAge",
+     .kind = FIELD_SPAN,
+     .at = AT(max_connection_age),
+     .max = YEAR,
+     .preset_text = "none",
+     .help =
+         "a client's connection ends after that, less a random tenth at most: its next answer says "
+         "`connection: close`, and an idle one is closed; no request is cut; `0s`: no limit"},
     {.name = "trustedHops",
      .kind = FIELD_COUNT,
      .at = AT(trusted_hops),

@@ -89,6 +89,7 @@ struct config_listener {
     span_ns head_timeout;
     span_ns body_timeout;
     span_ns idle_timeout;
+    span_ns max_connection_age;
     uint32_t trusted_hops;
     bool trust_retry_headers;
     bool via;

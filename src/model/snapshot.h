@@ -136,13 +136,14 @@ struct listener_config {
     uint32_t route_count;
     const struct route *routes;
     struct http_limits limits;
-    span_ns head_timeout;     /* from the first byte of a head to its last */
-    span_ns body_timeout;     /* from the head to the last byte of the body; MONO_NEVER: none */
-    span_ns idle_timeout;     /* a connection with no request under way */
-    uint32_t trusted_hops;    /* proxies in front whose X-Forwarded-For entries are believed */
-    bool trust_retry_headers; /* x-envoy-* of clients are obeyed, not just dropped */
-    bool via;                 /* add Via */
-    bool normalize_forwarded; /* forward the normalised path; false: as the client sent it */
+    span_ns head_timeout;       /* from the first byte of a head to its last */
+    span_ns body_timeout;       /* from the head to the last byte of the body; MONO_NEVER: none */
+    span_ns idle_timeout;       /* a connection with no request under way */
+    span_ns max_connection_age; /* each by up to a tenth less; 0: no limit */
+    uint32_t trusted_hops;      /* proxies in front whose X-Forwarded-For entries are believed */
+    bool trust_retry_headers;   /* x-envoy-* of clients are obeyed, not just dropped */
+    bool via;                   /* add Via */
+    bool normalize_forwarded;   /* forward the normalised path; false: as the client sent it */
     bool merge_slashes;
     struct listener_state *state; /* a reference of the snapshot's */
 };

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "exchange/lifetime.h"
 #include "io/error.h"
 #include "proxy/accepting.h"
 #include "proxy/forwarding.h"
@@ -13,8 +14,9 @@
 /* How long a client may take to read our last words while it still sends; then it is cut off. */
 #define LINGER_TIME (5 * NS_PER_S)
 
-/* Once draining, how long a client that keeps a connection idle may still come with a request. */
-#define DRAIN_IDLE (2 * NS_PER_S)
+/* Once a connection is to end, how long a client that keeps it idle may still come with a request.
+ */
+#define LAST_CALL (2 * NS_PER_S)
 
 /* Pipelined bytes held while a request is under way; then reading stops. */
 #define AHEAD_MAX 16384u
@@ -105,11 +107,10 @@ bool downstream_ending(const struct downstream *d)
 
 static mono_ns idle_until(const struct downstream *d)
 {
-    span_ns idle = d->listener->config->idle_timeout;
+    mono_ns now = d->worker->now;
 
-    if (downstream_ending(d) && idle > DRAIN_IDLE)
-        idle = DRAIN_IDLE;
-    return mono_after(d->worker->now, idle);
+    return lifetime_idle(now, d->listener->config->idle_timeout,
+                         downstream_ending(d) ? now : d->retire_at, LAST_CALL);
 }
 
 static void set_alarm(struct downstream *d, mono_ns due)
@@ -146,6 +147,14 @@ static void count_request(struct downstream *d)
     listener_count(d->listener, HTTP_downstream_rq_http1_total, 1);
 }
 
+static enum http_metric why_not_idle(const struct downstream *d)
+{
+    if (downstream_ending(d))
+        return HTTP_downstream_cx_drain_close;
+    return d->worker->now >= d->retire_at ? HTTP_downstream_cx_max_duration_reached
+                                          : HTTP_downstream_cx_idle_timeout;
+}
+
 static void on_alarm(struct timer *t, mono_ns now)
 {
     struct downstream *d = CONTAINER_OF(t, struct downstream, alarm.timer);
@@ -158,10 +167,7 @@ static void on_alarm(struct timer *t, mono_ns now)
     }
     switch (d->state) {
     case DOWNSTREAM_IDLE:
-        listener_count(d->listener,
-                       downstream_ending(d) ? HTTP_downstream_cx_drain_close
-                                            : HTTP_downstream_cx_idle_timeout,
-                       1);
+        listener_count(d->listener, why_not_idle(d), 1);
         close_now(d);
         return;
     case DOWNSTREAM_HEAD:
@@ -582,6 +588,7 @@ void downstream_accept(struct listener_rt *listener, struct link *link, const st
     }
     *d = (struct downstream){.link = link, .worker = w, .listener = listener, .peer = *peer};
     list_push_back(&w->connections, &d->all);
+    d->retire_at = lifetime_end(w->now, listener->config->max_connection_age, &w->rng);
     alarm_init(&d->alarm, on_alarm);
     listener_count(listener, HTTP_downstream_cx_total, 1);
     listener_count(listener, HTTP_downstream_cx_http1_total, 1);

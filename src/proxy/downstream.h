@@ -52,6 +52,7 @@ struct downstream {
     struct outbuf out;
     struct http1_scan scan;
     mono_ns head_since; /* first byte of the present head */
+    mono_ns retire_at;  /* each answer is the last from then on; MONO_NEVER: no limit */
     struct address peer;
 };
 

@@ -344,15 +344,25 @@ static void put_length(struct text *t, uint64_t length)
     text_put(t, BYTES("\r\n"));
 }
 
-static bool told_to_end(const struct stream *s)
+/* A connection that its client would keep ends here, by the proxy's own wish. */
+static bool retires(const struct stream *s)
 {
-    return worker_ends_connections(s->worker) || s->down->listener->closing;
+    struct listener_rt *l = s->down->listener;
+
+    if (worker_ends_connections(s->worker) || l->closing) {
+        listener_count(l, HTTP_downstream_cx_drain_close, 1);
+        return true;
+    }
+    if (s->worker->now < s->down->retire_at)
+        return false;
+    listener_count(l, HTTP_downstream_cx_max_duration_reached, 1);
+    return true;
 }
 
 /* May the client be told, and use, another request on this connection? */
 static bool closes(const struct stream *s, uint32_t status, bool host_goes_on)
 {
-    if (!s->facts.keep_alive || told_to_end(s) || s->close_client)
+    if (!s->facts.keep_alive || retires(s) || s->close_client)
         return true;
     /* It refuses an upload that is still under way: what follows of it is nobody's. */
     return !exchange_request_complete(&s->x) && (status >= 300 || !host_goes_on);
@@ -379,12 +389,12 @@ static void put_answer_framing(struct stream *s, struct text *t, const struct me
 
 static void put_connection(struct stream *s, struct text *t, uint32_t status, bool host_goes_on)
 {
-    s->close_client = closes(s, status, host_goes_on);
-    if (s->facts.keep_alive && told_to_end(s))
-        listener_count(s->down->listener, HTTP_downstream_cx_drain_close, 1);
-    if (status == 101)
+    if (status == 101) { /* a tunnel: it ends with the connection in any case */
         text_put(t, BYTES("connection: upgrade\r\nupgrade: websocket\r\n"));
-    else if (s->close_client)
+        return;
+    }
+    s->close_client = closes(s, status, host_goes_on);
+    if (s->close_client)
         text_put(t, BYTES("connection: close\r\n"));
     else if (s->facts.minor == 0)
         text_put(t, BYTES("connection: keep-alive\r\n"));

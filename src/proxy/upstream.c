@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "exchange/lifetime.h"
 #include "io/error.h"
 #include "proxy/downstream.h"
 #include "proxy/envoy_fields.h"
@@ -107,23 +108,15 @@ static void on_alarm(struct timer *t, mono_ns now)
     }
 }
 
-/* Less a tenth at most: connections that were opened together do not all go together. */
-static span_ns spread(struct upstream *up, span_ns age)
-{
-    return age - age / 1000 * rng_below(&up->pool->cluster->worker->rng, 101);
-}
-
 /* Its age counts from the moment it is up. */
 static mono_ns retire_at(struct upstream *up)
 {
     const struct cluster *c = cluster_of(up)->config;
-    mono_ns now = up->pool->cluster->worker->now;
-    mono_ns at = MONO_NEVER;
+    struct worker *w = up->pool->cluster->worker;
+    mono_ns at = lifetime_end(w->now, c->max_connection_age, &w->rng);
 
     if (c->max_connection_duration != 0)
-        at = mono_after(now, c->max_connection_duration);
-    if (c->max_connection_age != 0)
-        at = mono_min(at, mono_after(now, spread(up, c->max_connection_age)));
+        at = mono_min(at, mono_after(w->now, c->max_connection_duration));
     return at;
 }
 

@@ -152,6 +152,7 @@ struct metric_info {
     X(downstream_cx_tx_bytes_total, COUNTER, "bytes sent to clients")                              \
     X(downstream_cx_drain_close, COUNTER, "connections closed because of draining")                \
     X(downstream_cx_idle_timeout, COUNTER, "connections closed for being idle")                    \
+    X(downstream_cx_max_duration_reached, COUNTER, "connections closed for their age")             \
     X(downstream_cx_overflow, COUNTER, "times accepting paused for want of descriptors")           \
     X(downstream_cx_protocol_error, COUNTER, "connections with malformed requests")                \
     X(downstream_rq_total, COUNTER, "requests")                                                    \

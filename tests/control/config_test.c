@@ -187,6 +187,7 @@ static void assert_default_listener(const struct listener_config *l)
     assert_int_equal(l->head_timeout, 10 * NS_PER_S);
     assert_int_equal(l->body_timeout, 300 * NS_PER_S);
     assert_int_equal(l->idle_timeout, 3600 * NS_PER_S);
+    assert_int_equal(l->max_connection_age, 0);
     assert_int_equal(l->trusted_hops, 0);
     assert_false(l->via);
     assert_true(l->normalize_forwarded);
@@ -443,7 +444,8 @@ static void values_are_what_the_key_wants(void **state)
         "accessLog: {to: /var/log/a b.log, format: text}\n"
         "listeners:\n"
         "- {name: w, listen: '[::]:0', via: on, forwardNormalized: false, mergeSlashes: off,\n"
-        "   trustedHops: 2, limits: {bodyBytes: none}, bodyTimeout: 0s, routes: [\n"
+        "   trustedHops: 2, maxConnectionAge: 5m, limits: {bodyBytes: none}, bodyTimeout: 0s,\n"
+        "   routes: [\n"
         "   {cluster: 'x:1|y', timeout: 0s, perTryTimeout: 1m30s, idleTimeout: none,\n"
         "    match: {path: /a//b, hosts: [A.Test, '*.B.test'], methods: [PURGE]}},\n"
         "   {cluster: 'x:1|y', match: {hosts: [c.test, '*']}}]}\n"
@@ -467,6 +469,7 @@ static void values_are_what_the_key_wants(void **state)
     assert_false(l->normalize_forwarded);
     assert_false(l->merge_slashes);
     assert_int_equal(l->trusted_hops, 2);
+    assert_int_equal(l->max_connection_age, 300 * NS_PER_S);
     assert_true(l->limits.body_bytes == UINT64_MAX);
     assert_true(l->body_timeout == MONO_NEVER);
     assert_true(l->routes[0].timeout == MONO_NEVER);

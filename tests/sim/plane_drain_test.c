@@ -212,6 +212,76 @@ static void connections_go_at_their_age(void **state)
     plane_end(&p);
 }
 
+/* Of clients' connections: those in use are told by their next answer, idle ones are closed. */
+static void client_connections_go_at_their_age(void **state)
+{
+    uint64_t first;
+    (void)state;
+
+    plane_settings(&p, 2, 2);
+    p.settings.listener.max_connection_age = 10 * NS_PER_S;
+    plane_go(&p);
+    burst(20, 10 * NS_PER_MS);
+    plane_run(&p, 8900 * NS_PER_MS);
+    assert_int_equal(rig_http_sum(&p.rig, HTTP_downstream_cx_active), 20);
+    first = rig_http_sum(&p.rig, HTTP_downstream_cx_total);
+    assert_int_equal(first, 20);
+    plane_run(&p, NS_PER_S); /* the first nine tenths are over for some: none is in use */
+    assert_in_range(rig_http_sum(&p.rig, HTTP_downstream_cx_active), 1, 19);
+    plane_run(&p, NS_PER_S);
+    assert_int_equal(rig_http_sum(&p.rig, HTTP_downstream_cx_active), 0);
+    assert_int_equal(rig_http_sum(&p.rig, HTTP_downstream_cx_max_duration_reached), 20);
+    assert_int_equal(rig_http_sum(&p.rig, HTTP_downstream_cx_idle_timeout), 0);
+
+    plane_traffic(&p, 200,
+                  500 * NS_PER_MS); /* 100 s on one connection: each is told, none closed */
+    assert_in_range(rig_http_sum(&p.rig, HTTP_downstream_cx_total), first + 10, first + 12);
+    plane_run(&p, 11 * NS_PER_S);
+    assert_int_equal(plane_answered(&p, 2), 220);
+    assert_int_equal(rig_http_sum(&p.rig, HTTP_downstream_cx_max_duration_reached),
+                     rig_http_sum(&p.rig, HTTP_downstream_cx_total));
+    plane_end(&p);
+}
+
+static void a_client_that_has_just_asked_is_not_closed_but_told(void **state)
+{
+    (void)state;
+
+    plane_settings(&p, 2, 1);
+    p.settings.listener.max_connection_age = 10 * NS_PER_S;
+    plane_go(&p);
+    plane_traffic(&p, 1, 8900 * NS_PER_MS);
+    plane_traffic(&p, 1, 1500 * NS_PER_MS); /* 10.4 s: its end was in between */
+    assert_int_equal(rig_http_sum(&p.rig, HTTP_downstream_cx_active), 1);
+    plane_traffic(&p, 1, 100 * NS_PER_MS);
+    assert_int_equal(rig_http_sum(&p.rig, HTTP_downstream_cx_active), 0);
+    assert_int_equal(rig_http_sum(&p.rig, HTTP_downstream_cx_total), 1);
+    assert_int_equal(plane_answered(&p, 2), 3);
+    plane_end(&p);
+}
+
+/* Its end comes under a long upload and its answer: the request is whole, and the last one. */
+static void no_request_is_cut_at_its_connections_age(void **state)
+{
+    struct ask slow = ASK_PLAIN;
+    uint64_t id;
+    (void)state;
+
+    plane_settings(&p, 2, 1);
+    p.settings.listener.max_connection_age = 2 * NS_PER_S;
+    plane_go(&p);
+    slow.method = METHOD_POST;
+    slow.body = 6000;
+    slow.upload_piece = 1000;
+    slow.upload_gap = NS_PER_S;
+    id = plane_ask(&p, &slow);
+    plane_run(&p, 20 * NS_PER_S);
+    plane_expect(&p, id, 200);
+    assert_int_equal(rig_http_sum(&p.rig, HTTP_downstream_cx_max_duration_reached), 1);
+    assert_int_equal(rig_http_sum(&p.rig, HTTP_downstream_cx_active), 0);
+    plane_end(&p);
+}
+
 /* A host that says goodbye by itself: its connections go with their answers, none is ejected. */
 static void hosts_that_say_connection_close_are_no_failures(void **state)
 {
@@ -264,6 +334,9 @@ int main(void)
         cmocka_unit_test(a_host_is_ejected_by_hand_and_pardoned),
         cmocka_unit_test(the_last_one_that_serves_is_not_ejected_beside_drained_ones),
         cmocka_unit_test(connections_go_at_their_age),
+        cmocka_unit_test(client_connections_go_at_their_age),
+        cmocka_unit_test(a_client_that_has_just_asked_is_not_closed_but_told),
+        cmocka_unit_test(no_request_is_cut_at_its_connections_age),
         cmocka_unit_test(hosts_that_say_connection_close_are_no_failures),
         cmocka_unit_test(an_ejected_hosts_idle_connections_go_at_once),
     };
