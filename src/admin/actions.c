@@ -14,18 +14,19 @@ static void say_ok(struct admin_call *call)
 }
 
 /*
- * It always is what Envoy calls graceful, and all listeners are inbound: these two change nothing.
- * A drained process ends, so nothing can stay open behind it.
+ * It always lets requests finish, and all listeners are inbound: |graceful| and |inboundonly|
+ * change nothing. With |skip_exit| only connections are drained, as Envoy does; it wants |graceful|
+ * beside it, and scripts know that.
  */
 void start_drain(struct admin_call *call)
 {
-    if (call_flag(call, "skip_exit")) {
-        call_refuse(call, 400,
-                    "skip_exit is not supported: POST /healthcheck/fail drains connections and "
-                    "goes on listening");
+    bool stays = call_flag(call, "skip_exit");
+
+    if (stays && !call_flag(call, "graceful")) {
+        call_refuse(call, 400, "skip_exit requires graceful");
         return;
     }
-    call->action = ADMIN_DRAIN;
+    call->action = stays ? ADMIN_SHED : ADMIN_DRAIN;
     say_ok(call);
 }
 

@@ -354,6 +354,9 @@ static void perform(struct control *control, enum admin_action action)
     switch (action) {
     case ADMIN_NOTHING:
         return;
+    case ADMIN_SHED:
+        control_shed(control);
+        return;
     case ADMIN_DRAIN:
         control_drain(control);
         return;

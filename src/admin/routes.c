@@ -19,7 +19,8 @@ const struct admin_route admin_routes[] = {
     {"/config_dump", ADMIN_GET, show_config,
      "the configuration in force as JSON (?resource=static_clusters, ?name_regex=REGEX)"},
     {"/drain_listeners", ADMIN_POST, start_drain,
-     "stop listening, finish what is under way, then exit (?graceful, ?inboundonly: the same)"},
+     "stop listening, finish what is under way, then exit (?graceful, ?inboundonly: the same; "
+     "?graceful&skip_exit: connections only, listening goes on)"},
     {"/healthcheck/fail", ADMIN_POST, fail_healthcheck,
      "/ready says 503, each answer ends its connection; listening goes on"},
     {"/healthcheck/ok", ADMIN_POST, pass_healthcheck, "takes /healthcheck/fail back"},

@@ -16,7 +16,7 @@
 #include "control/control.h"
 
 /* What a page asks to be done once it is on its way: what may end the admin server itself. */
-enum admin_action { ADMIN_NOTHING, ADMIN_DRAIN, ADMIN_QUIT };
+enum admin_action { ADMIN_NOTHING, ADMIN_SHED, ADMIN_DRAIN, ADMIN_QUIT };
 
 #define ADMIN_TEXT        "text/plain; charset=UTF-8"
 #define ADMIN_HTML        "text/html; charset=UTF-8"

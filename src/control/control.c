@@ -19,6 +19,7 @@
 /* What one worker is still to be told, and in this order; and whether it is done. */
 struct outbox {
     struct snapshot *snapshot; /* a reference; NULL: none */
+    bool shed;
     bool drain;
     bool quit;
     bool done;
@@ -46,6 +47,7 @@ struct control {
     mono_ns drain_until;
     bool turning; /* inside a turn: |now| is fresh */
     bool more;    /* messages were left in the inbox */
+    bool shedding;
     bool draining;
     bool quitting;
     bool settled; /* all workers are at |snapshot|, and what it does not name is picked no more */
@@ -79,12 +81,13 @@ static bool post_snapshot(struct control *c, uint32_t worker, struct outbox *o)
 /* False: the mailbox is full, and something is still pending. */
 static bool tell_worker(struct control *c, uint32_t worker)
 {
+    const struct message shed = {.kind = MESSAGE_SHED};
     const struct message drain = {.kind = MESSAGE_DRAIN, .at = c->drain_until};
     const struct message quit = {.kind = MESSAGE_QUIT};
     struct outbox *o = &c->outboxes[worker];
 
-    return o->done || (post_snapshot(c, worker, o) && post(c, worker, &drain, &o->drain) &&
-                       post(c, worker, &quit, &o->quit));
+    return o->done || (post_snapshot(c, worker, o) && post(c, worker, &shed, &o->shed) &&
+                       post(c, worker, &drain, &o->drain) && post(c, worker, &quit, &o->quit));
 }
 
 static void tell_workers(struct control *c)
@@ -139,6 +142,7 @@ static void on_message(struct control *c, const struct message *m)
         return;
     case MESSAGE_ADOPTED:  /* was only to wake us: settle() */
     case MESSAGE_SNAPSHOT: /* these are for workers */
+    case MESSAGE_SHED:
     case MESSAGE_DRAIN:
     case MESSAGE_QUIT:
     case MESSAGE_SLOT:
@@ -314,6 +318,20 @@ void control_read_begin(struct control *c, struct control_reader *r)
 void control_read_end(struct control_reader *r)
 {
     list_remove(&r->link);
+}
+
+void control_shed(struct control *c)
+{
+    if (c->shedding || c->draining || c->quitting)
+        return;
+    freshen(c);
+    c->shedding = true;
+    atomic_store_explicit(&c->process->draining, true, memory_order_release);
+    log_event(c->log, LOG_INFO, "process.shedding",
+              "each answer ends its connection, idle ones are closed; listening goes on");
+    for (uint32_t i = 0; i < c->worker_count; i++)
+        c->outboxes[i].shed = true;
+    tell_workers(c);
 }
 
 void control_drain(struct control *c)

@@ -86,6 +86,9 @@ struct control_reader {
 void control_read_begin(struct control *c, struct control_reader *r);
 void control_read_end(struct control_reader *r);
 
+/* Workers end connections as their requests end, and go on listening. It is not taken back. */
+void control_shed(struct control *c);
+
 /*
  * Workers stop listening, finish what is under way, and are ended at the snapshot's drain timeout.
  * Again: nothing changes. As with all messages, one for which a worker's mailbox has no room is

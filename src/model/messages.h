@@ -9,6 +9,8 @@ enum message_kind {
     MESSAGE_OUTLIER,
     /* worker to control: index worker; it has drained (or quit) and its loop is about to end */
     MESSAGE_WORKER_DONE,
+    /* control to worker: end connections as their requests end, and go on listening */
+    MESSAGE_SHED,
     /* control to worker: stop listening, finish what is under way, be gone by |at| */
     MESSAGE_DRAIN,
     /* control to worker: object struct snapshot, with a reference that is now the worker's; adopt

@@ -262,7 +262,7 @@ void accepting_adopt(struct worker *w, const struct snapshot *s)
 
         if (l != NULL)
             change(l, &s->listeners[i]);
-        else if (!w->draining)
+        else if (!w->leaving)
             open_late(w, &s->listeners[i]);
     }
     for (struct list *at = w->listeners.next; at != &w->listeners; at = at->next) {

@@ -517,7 +517,7 @@ static void park(struct pool *p, struct upstream *up)
 /* Will there be requests for an idle connection to |host|? */
 static bool may_be_kept(struct cluster_pools *c, uint32_t host)
 {
-    return !c->worker->draining && c->kept == NULL && cluster_rt_serves(&c->rt, host);
+    return !c->worker->leaving && c->kept == NULL && cluster_rt_serves(&c->rt, host);
 }
 
 void pool_ready(struct pool *p, struct upstream *up)

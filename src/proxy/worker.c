@@ -85,15 +85,21 @@ static void on_drain_end(struct timer *t, mono_ns now)
     kill_clients(w);
 }
 
-static void drain(struct worker *w, mono_ns until)
+static void shed(struct worker *w)
 {
-    if (w->draining)
-        return;
     w->draining = true;
-    accepting_drain(w);
-    wheel_arm(&w->wheel, &w->drain_end, until);
     for (struct list *at = w->connections.next; at != &w->connections; at = at->next)
         downstream_drain(CONTAINER_OF(at, struct downstream, all));
+}
+
+static void drain(struct worker *w, mono_ns until)
+{
+    if (w->leaving)
+        return;
+    w->leaving = true;
+    accepting_drain(w);
+    wheel_arm(&w->wheel, &w->drain_end, until);
+    shed(w);
 }
 
 static void quit(struct worker *w)
@@ -119,6 +125,9 @@ static void tell_pools(struct worker *w, const struct cluster_state *state,
 static void read_message(struct worker *w, const struct message *m)
 {
     switch ((enum message_kind)m->kind) {
+    case MESSAGE_SHED:
+        shed(w);
+        return;
     case MESSAGE_DRAIN:
         drain(w, m->at);
         return;
@@ -164,7 +173,7 @@ void worker_turn(struct worker *w)
     read_mail(w);
     wheel_run(&w->wheel, w->now);
     pools_end_turn(w);
-    if (w->draining && list_empty(&w->connections) && accepting_closed(w))
+    if (w->leaving && list_empty(&w->connections) && accepting_closed(w))
         finish(w);
     bury(w);
     worker_count(w, WORKER_turns, 1);

@@ -107,7 +107,8 @@ struct worker {
     bool accept_told;           /* the pause was logged: its end is to be, too */
     mono_ns accept_quiet_until; /* no further pause is logged before */
     bool going_over;            /* something of an earlier snapshot is still there */
-    bool draining;
+    bool draining;              /* connections end as their requests do */
+    bool leaving; /* besides, nothing listens any more, and the loop ends with the last of them */
     bool done;
     mono_ns date_until; /* the Date below holds until then */
     char date[DATE_SIZE];

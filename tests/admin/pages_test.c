@@ -415,10 +415,22 @@ static void counters_begin_anew_and_gauges_stay(void **state)
 static void draining_takes_envoys_parameters_or_refuses_them(void **state)
 {
     (void)state;
-    assert_int_equal(status_of(post("/drain_listeners?graceful&skip_exit")), 400);
+    assert_string_equal(body_of(post("/drain_listeners?skip_exit")),
+                        "skip_exit requires graceful\n");
+    assert_int_equal(status_of(post("/drain_listeners?skip_exit&inboundonly")), 400);
     assert_false(world.process->draining);
     assert_string_equal(body_of(post("/drain_listeners?graceful&inboundonly")), "OK\n");
     assert_true(world.process->draining);
+    assert_int_equal(world.told[0].kind, MESSAGE_DRAIN);
+}
+
+static void draining_with_skip_exit_leaves_listeners_open(void **state)
+{
+    (void)state;
+    assert_string_equal(body_of(post("/drain_listeners?graceful&skip_exit")), "OK\n");
+    assert_int_equal(world.told[0].kind, MESSAGE_SHED);
+    assert_int_equal(status_of(get("/ready")), 503);
+    assert_string_equal(body_of(post("/drain_listeners")), "OK\n");
     assert_int_equal(world.told[0].kind, MESSAGE_DRAIN);
 }
 
@@ -604,6 +616,7 @@ int main(void)
         T(healthcheck_fail_makes_it_draining_until_ok),
         T(counters_begin_anew_and_gauges_stay),
         T(draining_takes_envoys_parameters_or_refuses_them),
+        T(draining_with_skip_exit_leaves_listeners_open),
         T(the_level_of_the_log_is_shown_and_set),
         T(memory_is_told_as_envoy_does),
         T(the_index_links_what_can_be_read),

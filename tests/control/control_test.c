@@ -326,6 +326,29 @@ static void draining_tells_each_worker_once_and_by_when(void **state)
     stop(w);
 }
 
+static void shedding_is_told_once_and_is_no_drain_yet(void **state)
+{
+    struct world *w = start();
+    (void)state;
+
+    control_shed(w->control);
+    control_shed(w->control);
+    assert_true(w->process->draining);
+    control_drain(w->control);
+    control_shed(w->control);
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        struct message m;
+
+        assert_int_equal(w->workers[i].count, 2);
+        assert_true(mailbox_take(&w->workers[i].base, &m));
+        assert_int_equal(m.kind, MESSAGE_SHED);
+        assert_true(mailbox_take(&w->workers[i].base, &m));
+        assert_int_equal(m.kind, MESSAGE_DRAIN);
+    }
+    assert_string_equal(w->events, "process.shedding process.draining ");
+    stop(w);
+}
+
 static void drain_inside(struct world *w)
 {
     control_drain(w->control);
@@ -440,6 +463,7 @@ int main(void)
         cmocka_unit_test(it_is_done_when_each_worker_has_said_so_once),
         cmocka_unit_test(messages_that_are_for_workers_change_nothing),
         cmocka_unit_test(draining_tells_each_worker_once_and_by_when),
+        cmocka_unit_test(shedding_is_told_once_and_is_no_drain_yet),
         cmocka_unit_test(draining_inside_a_turn_takes_the_turns_time),
         cmocka_unit_test(quitting_tells_each_worker_once_also_after_draining),
         cmocka_unit_test(quitting_at_once_is_a_drain_too_for_those_who_ask),
