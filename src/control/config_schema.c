@@ -337,7 +337,7 @@ static const struct field file_rows[] = {
      .kind = FIELD_TEXT,
      .at = AT(outlier_event_log),
      .help = "a path, where there is to be one: a line of JSON for each ejection and return, in "
-             "Envoy's form; opened anew at USR1"},
+             "Envoy's form, and for what is done by hand (docs/admin.md); opened anew at USR1"},
     {.name = "memoryLimit",
      .kind = FIELD_SIZE,
      .at = AT(memory_limit),

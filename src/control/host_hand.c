@@ -159,6 +159,7 @@ static enum host_answer drain(struct host_hand *h, const struct cluster *c, uint
     host->drained = false;
     warn_if_nobody_serves(c, said);
     log_rest(h, c, host, "endpoint.draining", "gets no new requests, by hand; ");
+    outlier_watch_note_drain(h->setup.watch, c->state, slot);
     panic_note(c, h->setup.log, now);
     tell_workers(h, c->state);
     wheel_arm(h->setup.wheel, &h->look, mono_after(now, NS_PER_MS));
@@ -175,6 +176,7 @@ static enum host_answer undrain(struct host_hand *h, const struct cluster *c, ui
         return HOST_ANSWER_ALREADY;
     }
     host_set_undrain(&c->hosts, slot);
+    outlier_watch_note_undrain(h->setup.watch, c->state, slot, mono_since(host->drain_since, now));
     host->drain_since = 0;
     host->host.judged.drained = false;
     text_str(said, host_is_ejected(&host->host) ? "no longer draining, but ejected" : "in again");

@@ -173,7 +173,9 @@ static void tell_trigger(struct watched *c, uint32_t index, enum outlier_trigger
                          const struct outlier_host *before, mono_ns now)
 {
     struct outlier_event e = {
+        .action = OUTLIER_ACTION_EJECT,
         .trigger = t,
+        .by_hand = t == OUTLIER_NONE,
         .enforced = judged(c, index)->ejected,
         .acted_before = before->ejections > 0,
         .since_action = mono_since(before->returned_at, now),
@@ -184,7 +186,35 @@ static void tell_trigger(struct watched *c, uint32_t index, enum outlier_trigger
 
 static void tell_returned(struct watched *c, uint32_t index, span_ns out)
 {
-    struct outlier_event e = {.trigger = OUTLIER_NONE, .acted_before = true, .since_action = out};
+    struct outlier_event e = {
+        .action = OUTLIER_ACTION_UNEJECT, .acted_before = true, .since_action = out};
+
+    tell(c, index, &e);
+}
+
+static void tell_pardoned(struct watched *c, uint32_t index, span_ns out)
+{
+    struct outlier_event e = {.action = OUTLIER_ACTION_UNEJECT,
+                              .by_hand = true,
+                              .acted_before = true,
+                              .since_action = out};
+
+    tell(c, index, &e);
+}
+
+void deeds_note_drain(struct watched *c, uint32_t index)
+{
+    struct outlier_event e = {.action = OUTLIER_ACTION_DRAIN, .by_hand = true, .enforced = true};
+
+    tell(c, index, &e);
+}
+
+void deeds_note_undrain(struct watched *c, uint32_t index, span_ns drained)
+{
+    struct outlier_event e = {.action = OUTLIER_ACTION_UNDRAIN,
+                              .by_hand = true,
+                              .acted_before = true,
+                              .since_action = drained};
 
     tell(c, index, &e);
 }
@@ -262,14 +292,15 @@ static void eject(struct watched *c, uint32_t index, enum outlier_trigger t,
     log_ejected(c, index, v->eject_for, " after ", outlier_trigger_text(t));
 }
 
-static void let_back(struct watched *c, uint32_t index, mono_ns now)
+/* How long it was out. */
+static span_ns let_back(struct watched *c, uint32_t index, mono_ns now)
 {
     span_ns out = mono_since(judged(c, index)->ejected_at, now);
 
     publish(c, index, now);
     deeds_show_active(c);
     log_returned(c, index, out);
-    tell_returned(c, index, out);
+    return out;
 }
 
 void deeds_consider(struct watched *c, uint32_t index, enum outlier_trigger t, mono_ns now)
@@ -305,12 +336,14 @@ void deeds_consider(struct watched *c, uint32_t index, enum outlier_trigger t, m
 
 enum outlier_guard deeds_eject(struct watched *c, uint32_t index, mono_ns now)
 {
+    struct outlier_host before = *judged(c, index);
     struct outlier_verdict v = outlier_eject(&c->judge, index, now);
 
     if (v.guard != OUTLIER_GUARD_NONE)
         return v.guard;
     show_ejected(c, index, OUTLIER_NONE, &v, now);
     log_ejected(c, index, v.eject_for, " by ", "hand");
+    tell_trigger(c, index, OUTLIER_NONE, &before, now);
     return v.guard;
 }
 
@@ -319,7 +352,7 @@ bool deeds_pardon(struct watched *c, uint32_t index, mono_ns now)
     if (!judged(c, index)->ejected)
         return false;
     outlier_pardon(&c->judge, index, now);
-    let_back(c, index, now);
+    tell_pardoned(c, index, let_back(c, index, now));
     return true;
 }
 
@@ -350,7 +383,7 @@ void deeds_sweep(struct watched *c, mono_ns now)
     uint32_t n = outlier_sweep(&c->judge, c->roster.scratch, now);
 
     for (uint32_t i = 0; i < n; i++)
-        let_back(c, c->roster.scratch[i], now);
+        tell_returned(c, c->roster.scratch[i], let_back(c, c->roster.scratch[i], now));
     outlier_weigh(&c->judge, OUTLIER_EXTERNAL, c->roster.scratch);
     consider_all(c, OUTLIER_SUCCESS_RATE, now);
     consider_all(c, OUTLIER_FAILURE_PERCENTAGE, now);

@@ -51,6 +51,10 @@ void deeds_consider(struct watched *c, uint32_t index, enum outlier_trigger t, m
 enum outlier_guard deeds_eject(struct watched *c, uint32_t index, mono_ns now);
 bool deeds_pardon(struct watched *c, uint32_t index, mono_ns now);
 
+/* What is done by hand elsewhere, for the event log. */
+void deeds_note_drain(struct watched *c, uint32_t index);
+void deeds_note_undrain(struct watched *c, uint32_t index, span_ns drained);
+
 /* The sweep. */
 void deeds_sweep(struct watched *c, mono_ns now);
 

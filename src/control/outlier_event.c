@@ -21,6 +21,13 @@ static const char *const types[OUTLIER_TRIGGER_COUNT] = {
     [OUTLIER_FAILURE_PERCENTAGE_LOCAL_ORIGIN] = "FAILURE_PERCENTAGE_LOCAL_ORIGIN",
 };
 
+static const char *const actions[] = {
+    [OUTLIER_ACTION_EJECT] = "EJECT",
+    [OUTLIER_ACTION_UNEJECT] = "UNEJECT",
+    [OUTLIER_ACTION_DRAIN] = "DRAIN",
+    [OUTLIER_ACTION_UNDRAIN] = "UNDRAIN",
+};
+
 static uint64_t whole(double percent)
 {
     return percent <= 0 ? 0 : (uint64_t)percent;
@@ -110,13 +117,13 @@ void outlier_event_put(struct event_log *l, const struct outlier_event *e)
     text_init(&t, room, sizeof(room));
     json_init(&j, &t);
     json_object(&j, NULL);
-    json_text(&j, "type", types[e->trigger]);
+    json_text(&j, "type", e->by_hand ? "BY_HAND" : types[e->trigger]);
     put_time(&j, e->at);
     if (e->acted_before)
         put_since(&j, e->since_action);
     json_string(&j, "cluster_name", e->cluster);
     json_string(&j, "upstream_url", e->host);
-    json_text(&j, "action", e->trigger == OUTLIER_NONE ? "UNEJECT" : "EJECT");
+    json_text(&j, "action", actions[e->action]);
     json_u64(&j, "num_ejections", e->judged->ejections);
     json_bool(&j, "enforced", e->enforced);
     put_cause(&j, e);

@@ -322,6 +322,26 @@ bool outlier_watch_pardon(struct outlier_watch *w, const struct cluster_state *s
     return index != UINT32_MAX && deeds_pardon(c, index, now);
 }
 
+void outlier_watch_note_drain(struct outlier_watch *w, const struct cluster_state *state,
+                              uint32_t slot)
+{
+    struct watched *c = find(w, state);
+    uint32_t index = c == NULL ? UINT32_MAX : member_of(c, slot);
+
+    if (index != UINT32_MAX)
+        deeds_note_drain(c, index);
+}
+
+void outlier_watch_note_undrain(struct outlier_watch *w, const struct cluster_state *state,
+                                uint32_t slot, span_ns drained)
+{
+    struct watched *c = find(w, state);
+    uint32_t index = c == NULL ? UINT32_MAX : member_of(c, slot);
+
+    if (index != UINT32_MAX)
+        deeds_note_undrain(c, index, drained);
+}
+
 /* --- life --- */
 
 struct outlier_watch *outlier_watch_create(const struct outlier_watch_setup *setup)

@@ -48,6 +48,11 @@ enum outlier_guard outlier_watch_eject(struct outlier_watch *w, const struct clu
                                        uint32_t slot, mono_ns now);
 bool outlier_watch_pardon(struct outlier_watch *w, const struct cluster_state *state, uint32_t slot,
                           mono_ns now);
+/* A drain, and its end after |drained|, are only for the event log. */
+void outlier_watch_note_drain(struct outlier_watch *w, const struct cluster_state *state,
+                              uint32_t slot);
+void outlier_watch_note_undrain(struct outlier_watch *w, const struct cluster_state *state,
+                                uint32_t slot, span_ns drained);
 
 void outlier_watch_free(struct outlier_watch *w);
 

@@ -58,3 +58,24 @@ def test_ours_keeps_the_last_two_where_envoys_semantics_does_not(tmp_path):
         with Proxy(config=text, args=("--semantics", semantics)) as proxy:
             ask(proxy, 10)
             wait_for(lambda: len(events(log)) == out, "as many ejections as that")
+
+
+def test_what_is_done_by_hand_is_in_the_log(tmp_path):
+    log = tmp_path / "events.json"
+    ups = [Upstream(answers(OK)), Upstream(answers(OK))]
+    policy = POLICY.replace("1s", "300s").replace("}", "}\nresilience: { semantics: envoy }")
+    text = f"outlierEventLog: {log}\n" + config(ups, cluster=policy)
+    with Proxy(config=text) as proxy:
+        def hand(deed):
+            return proxy.admin(f"/clusters/backend/hosts/{ups[0].address}/{deed}", "POST")
+
+        for deed in ("drain", "drain", "undrain", "undrain", "pardon", "eject", "eject", "pardon"):
+            hand(deed)
+        seen = wait_for(lambda: len(events(log)) == 4 and events(log), "four lines")
+        assert list(seen[0]) == ["type", "timestamp", "cluster_name", "upstream_url", "action", "num_ejections",
+                                 "enforced"]
+        assert {(e["type"], e["cluster_name"], e["upstream_url"]) for e in seen} == {
+            ("BY_HAND", "backend", ups[0].address)}
+        assert [(e["action"], e["num_ejections"], e["enforced"], "secs_since_last_action" in e) for e in seen] == [
+            ("DRAIN", 0, True, False), ("UNDRAIN", 0, False, True), ("EJECT", 1, True, False),
+            ("UNEJECT", 1, False, True)]
