@@ -359,6 +359,11 @@ void control_reopen(struct control *c)
     event_log_reopen(c->events);
 }
 
+const _Atomic uint64_t *control_events_dropped(const struct control *c)
+{
+    return event_log_dropped(c->events);
+}
+
 void control_quit(struct control *c)
 {
     if (c->quitting)

@@ -99,6 +99,9 @@ void control_drain(struct control *c);
 /* The event log is opened anew (after a rotation). */
 void control_reopen(struct control *c);
 
+/* How many of its lines were dropped; lives as long as |c|. */
+const _Atomic uint64_t *control_events_dropped(const struct control *c);
+
 /* Workers end at once. */
 void control_quit(struct control *c);
 

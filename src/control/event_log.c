@@ -6,17 +6,18 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/error.h"
+#include "stats/metrics.h"
 
 struct event_log {
     struct files *files;
     struct log *log;
     char *path; /* NULL: nowhere */
     struct file *file;
-    struct text waiting; /* whole lines, but that the first may have been written in part */
-    bool torn;           /* so it was */
-    int trouble;         /* IO_OK, or what the file last said */
-    uint64_t dropped;
-    uint64_t dropped_then; /* when the trouble began */
+    struct text waiting;      /* whole lines, but that the first may have been written in part */
+    bool torn;                /* so it was */
+    int trouble;              /* IO_OK, or what the file last said */
+    _Atomic uint64_t dropped; /* written by the control thread only */
+    uint64_t dropped_then;    /* when the trouble began */
 };
 
 /* --- the file --- */
@@ -24,7 +25,7 @@ struct event_log {
 static void say_trouble(struct event_log *l, int error)
 {
     if (l->trouble == IO_OK) {
-        l->dropped_then = l->dropped;
+        l->dropped_then = cell_read(&l->dropped);
         log_event(l->log, LOG_ERROR, "event_log.trouble",
                   "cannot write events to %s: %s; they are kept as long as there is room", l->path,
                   io_error_text(error));
@@ -39,7 +40,7 @@ static void say_recovery(struct event_log *l)
     l->trouble = IO_OK;
     log_event(l->log, LOG_WARNING, "event_log.recovered",
               "events can be written to %s again; %llu were dropped", l->path,
-              (unsigned long long)(l->dropped - l->dropped_then));
+              (unsigned long long)(cell_read(&l->dropped) - l->dropped_then));
 }
 
 static void advance(struct event_log *l, size_t n)
@@ -70,7 +71,7 @@ static void drop_torn(struct event_log *l)
     if (!l->torn)
         return;
     advance(l, bytes_find(text_bytes(&l->waiting), '\n') + 1);
-    l->dropped++;
+    cell_add(&l->dropped, 1);
 }
 
 static void leave_file(struct event_log *l)
@@ -151,7 +152,7 @@ void event_log_put(struct event_log *l, struct bytes line)
     if (l->path == NULL)
         return;
     if (l->waiting.room - l->waiting.len <= line.len) {
-        l->dropped++;
+        cell_add(&l->dropped, 1);
         flush(l);
         return;
     }
@@ -166,9 +167,9 @@ void event_log_reopen(struct event_log *l)
         open_path(l);
 }
 
-uint64_t event_log_dropped(const struct event_log *l)
+const _Atomic uint64_t *event_log_dropped(const struct event_log *l)
 {
-    return l->dropped;
+    return &l->dropped;
 }
 
 /* --- life --- */

@@ -35,8 +35,8 @@ void event_log_put(struct event_log *l, struct bytes line);
 /* Opens the path anew (after a rotation). */
 void event_log_reopen(struct event_log *l);
 
-/* Lines that were dropped. */
-uint64_t event_log_dropped(const struct event_log *l);
+/* How many lines were dropped; it lives as long as |l|. */
+const _Atomic uint64_t *event_log_dropped(const struct event_log *l);
 
 void event_log_free(struct event_log *l);
 

@@ -26,7 +26,7 @@
  * worst. */
 #define MAILBOX_ROOM 4096
 
-#define EXTRAS 2
+#define EXTRAS 3
 
 struct daemon_worker {
     struct daemon *daemon;
@@ -51,6 +51,7 @@ struct daemon {
     struct reload *reload; /* NULL: there are no files */
     struct admin *admin;
     struct admin_extra extras[EXTRAS];
+    uint32_t extra_count;
     struct os_signals *signals;
     struct access_log *access_log; /* NULL: off */
     char hostname[256];
@@ -314,13 +315,18 @@ static void read_usage(struct admin_usage *out)
 /* Counters of parts that admin does not know. */
 static void show_extras(struct daemon *d)
 {
+    d->extras[d->extra_count++] = (struct admin_extra){
+        .info = {"event_log_dropped", METRIC_COUNTER,
+                 "lines of the outlier event log dropped for trouble with the file"},
+        .cell = control_events_dropped(d->control),
+    };
     if (d->access_log == NULL)
         return;
-    d->extras[0] = (struct admin_extra){
+    d->extras[d->extra_count++] = (struct admin_extra){
         .info = {"access_log_written", METRIC_COUNTER, "access log lines written"},
         .cell = access_log_written(d->access_log),
     };
-    d->extras[1] = (struct admin_extra){
+    d->extras[d->extra_count++] = (struct admin_extra){
         .info = {"access_log_dropped", METRIC_COUNTER,
                  "access log lines dropped for trouble with the file"},
         .cell = access_log_dropped(d->access_log),
@@ -329,13 +335,12 @@ static void show_extras(struct daemon *d)
 
 static int open_admin(struct daemon *d)
 {
-    const struct admin_setup setup = {
+    struct admin_setup setup = {
         .control = d->control,
         .clock = &d->clock,
         .address = d->snapshot->admin,
         .log = d->setup->log,
         .extras = d->extras,
-        .extra_count = d->access_log == NULL ? 0 : EXTRAS,
         .usage = read_usage,
     };
     char at[ADDRESS_TEXT_MAX];
@@ -344,6 +349,7 @@ static int open_admin(struct daemon *d)
     if (d->snapshot->admin.kind == ADDRESS_NONE)
         return COMMAND_OK;
     show_extras(d);
+    setup.extra_count = d->extra_count;
     error = admin_create(&setup, &d->admin);
     if (error != IO_OK)
         return fail(d, address_text(&d->snapshot->admin, at, sizeof(at)), error);

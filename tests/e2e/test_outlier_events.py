@@ -79,3 +79,18 @@ def test_what_is_done_by_hand_is_in_the_log(tmp_path):
         assert [(e["action"], e["num_ejections"], e["enforced"], "secs_since_last_action" in e) for e in seen] == [
             ("DRAIN", 0, True, False), ("UNDRAIN", 0, False, True), ("EJECT", 1, True, False),
             ("UNEJECT", 1, False, True)]
+
+
+def test_lines_that_a_full_disk_costs_are_counted():
+    up = Upstream(answers(OK))
+    text = "outlierEventLog: /dev/full\n" + config([up], cluster=POLICY)
+    with Proxy(config=text) as proxy:
+        conn = http.client.HTTPConnection("127.0.0.1", proxy.admin_port, timeout=20)
+        for i in range(2000):  # some 200 bytes each: more than may wait
+            deed = "undrain" if i % 2 else "drain"
+            conn.request("POST", f"/clusters/backend/hosts/{up.address}/{deed}")
+            assert conn.getresponse().read().startswith(b"in again" if i % 2 else b"draining")
+        assert 100 < proxy.stat("firebreak.event_log_dropped") < 2000
+        assert "firebreak_event_log_dropped_total" in proxy.admin("/stats/prometheus?filter=event_log")
+        assert proxy.errors().count("event_log.trouble") == 1
+    up.close()
