@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "codec/method.h"
 
 /* Fields the data plane asks for by name; found once, while parsing. */
 #define KNOWN_FIELDS(X)                                                                            \
@@ -50,20 +51,6 @@ struct field {
 };
 
 #define MESSAGE_FIELDS_MAX 256 /* room; the configured limit is at most this */
-
-/* Well-known methods; any other token is METHOD_OTHER and passes. */
-enum method {
-    METHOD_OTHER,
-    METHOD_GET,
-    METHOD_HEAD,
-    METHOD_POST,
-    METHOD_PUT,
-    METHOD_DELETE,
-    METHOD_OPTIONS,
-    METHOD_TRACE,
-    METHOD_CONNECT,
-    METHOD_PATCH
-};
 
 enum body_kind {
     BODY_NONE,

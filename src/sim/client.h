@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/slab.h"
-#include "codec/message.h"
+#include "codec/method.h"
 #include "sim/actor.h"
 #include "sim/ledger.h"
 #include "sim/payload.h"
