@@ -9,10 +9,10 @@
 #include "base/list.h"
 #include "base/rng.h"
 #include "base/slab.h"
+#include "base/slots.h"
 #include "lab/backend.h"
 #include "lab/backend_faults.h"
 #include "lab/served.h"
-#include "lab/slots.h"
 
 #define BACKEND_NAME_MAX 64
 

@@ -8,6 +8,7 @@
 
 enum phase {
     PHASE_READING, /* a request, or waits for one */
+    PHASE_QUEUED,  /* no worker is free */
     PHASE_WORKING, /* the answer is due later */
     PHASE_SENDING,
     PHASE_CATCHING, /* the answer is out, the rest of the request still comes */
@@ -24,6 +25,9 @@ struct server_conn {
     enum method method;
     bool asked; /* a request's head is here, its answer not yet out */
     bool hangs;
+    bool in_slot;    /* has a worker */
+    bool orphan;     /* the connection is gone, the worker does not know */
+    struct list job; /* PHASE_QUEUED: in the server's queue */
     struct answer_plan plan;
     struct world_event event; /* the answer is due, the next drip, or idle for too long */
     struct receiver receiver;
@@ -47,7 +51,81 @@ void server_blame(struct server *s)
     s->blame_at = world_of(s)->now;
 }
 
+/* --- its workers --- */
+
+static void begin_work(struct server_conn *c)
+{
+    struct world *w = world_of(c->server);
+
+    c->phase = PHASE_WORKING;
+    if (c->hangs || c->plan.delay >= c->server->patience)
+        server_blame(c->server);
+    world_arm(w, &c->event, mono_after(w->now, c->plan.delay));
+}
+
+static void leave_slot(struct server_conn *c)
+{
+    struct list *next;
+
+    if (!c->in_slot)
+        return;
+    c->in_slot = false;
+    next = slots_leave(&c->server->slots);
+    if (next != NULL) {
+        struct server_conn *other = CONTAINER_OF(next, struct server_conn, job);
+
+        other->in_slot = true;
+        begin_work(other);
+    }
+}
+
+static void turn_away(struct server_conn *c)
+{
+    c->server->turned_away++;
+    c->hangs = false;
+    c->plan = (struct answer_plan){
+        .status = 503,
+        .framing = c->plan.framing,
+        .length = c->plan.length,
+        .key = c->plan.key,
+    };
+    begin_work(c);
+}
+
+static void start_work(struct server_conn *c)
+{
+    struct server *s = c->server;
+
+    if (s->slots.workers == 0) {
+        begin_work(c);
+        return;
+    }
+    switch (slots_arrive(&s->slots, &c->job)) {
+    case SLOTS_RUN:
+        c->in_slot = true;
+        begin_work(c);
+        break;
+    case SLOTS_WAIT:
+        c->phase = PHASE_QUEUED;
+        server_blame(s); /* it may come to more than anybody waits for */
+        break;
+    case SLOTS_FULL:
+        turn_away(c);
+        break;
+    }
+}
+
 /* --- life of a connection --- */
+
+static void bury(struct server_conn *c)
+{
+    struct server *s = c->server;
+
+    world_cancel(world_of(s), &c->event);
+    leave_slot(c);
+    list_remove(&c->link);
+    slab_give(&s->conn_slab, c);
+}
 
 static void conn_gone(struct server_conn *c)
 {
@@ -57,10 +135,16 @@ static void conn_gone(struct server_conn *c)
         server_blame(s);
     if (c->asked && c->receiver.state == RECEIVER_BODY)
         s->cut_requests++;
-    world_cancel(world_of(s), &c->event);
-    list_remove(&c->link);
     s->conn_count--;
-    slab_give(&s->conn_slab, c);
+    if (c->phase == PHASE_QUEUED)
+        slots_forget(&s->slots, &c->job);
+    if (!c->in_slot) {
+        bury(c);
+        return;
+    }
+    c->orphan = true;
+    list_remove(&c->link);
+    list_push_back(&s->orphans, &c->link);
 }
 
 static void conn_close(struct server_conn *c)
@@ -152,16 +236,6 @@ static void make_plan(struct server_conn *c, const struct message_head *head)
 /* --- answering --- */
 
 static void go_on(struct server_conn *c);
-
-static void start_work(struct server_conn *c)
-{
-    struct world *w = world_of(c->server);
-
-    c->phase = PHASE_WORKING;
-    if (c->hangs || c->plan.delay >= c->server->patience)
-        server_blame(c->server);
-    world_arm(w, &c->event, mono_after(w->now, c->plan.delay));
-}
 
 static void put_field(struct text *t, const char *name, uint64_t value)
 {
@@ -319,6 +393,15 @@ static void go_on(struct server_conn *c)
     }
 }
 
+static void work_done(struct server_conn *c)
+{
+    leave_slot(c);
+    if (c->orphan)
+        bury(c);
+    else
+        begin_answer(c);
+}
+
 static void event_due(struct world_event *e, mono_ns now)
 {
     struct server_conn *c = CONTAINER_OF(e, struct server_conn, event);
@@ -330,11 +413,12 @@ static void event_due(struct world_event *e, mono_ns now)
         conn_leave(c);
         break;
     case PHASE_WORKING:
-        begin_answer(c);
+        work_done(c);
         break;
     case PHASE_SENDING:
         go_on(c);
         break;
+    case PHASE_QUEUED:
     case PHASE_CATCHING:
     case PHASE_LEAVING:
         break;
@@ -464,6 +548,9 @@ static void accepted(void *owner, struct link *l, const struct address *peer)
     c->io = l;
     c->asked = false;
     c->hangs = false;
+    c->in_slot = false;
+    c->orphan = false;
+    list_init(&c->job);
     c->last_id = 0;
     sender_start(&c->sender, BYTES(""), FRAMING_NONE, 0, 0);
     world_event_init(&c->event, event_due);
@@ -499,6 +586,7 @@ bool server_init(struct server *s, struct actor_loop *loop, struct ledger *ledge
         .down_since = loop->poller.net->world->now,
     };
     list_init(&s->conns);
+    list_init(&s->orphans);
     slab_init(&s->conn_slab, sizeof(struct server_conn), 256);
     if (s->site != NULL)
         s->usual_path = s->site->path;
@@ -572,6 +660,8 @@ void server_kill(struct server *s, enum server_death how)
             break;
         }
     }
+    while (!list_empty(&s->orphans))
+        bury(CONTAINER_OF(s->orphans.next, struct server_conn, link));
 }
 
 void server_release(struct server *s)

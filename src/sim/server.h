@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/slab.h"
+#include "base/slots.h"
 #include "sim/actor.h"
 #include "sim/ledger.h"
 #include "sim/payload.h"
@@ -89,8 +90,10 @@ struct server {
     enum server_plant plant;
     server_decide decide; /* may be NULL */
     void *owner;
+    struct slots slots; /* its workers and their queue; none, as it begins: no end of workers */
     struct slab conn_slab;
     struct list conns;
+    struct list orphans; /* requests that are still worked on, though nobody waits for the answer */
     uint32_t conn_count;
     span_ns patience;   /* an answer that takes longer is cause for blame */
     bool blamable;      /* has ever given cause, or was set to */
@@ -100,6 +103,7 @@ struct server {
     uint64_t accepted;
     uint64_t arrivals;
     uint64_t answered;
+    uint64_t turned_away;  /* 503: no worker was free and the queue was full */
     uint64_t cut_requests; /* whose body never came whole */
 };
 

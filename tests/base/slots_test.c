@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lab/slots.h"
+#include "base/slots.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
  * A server's workers: so many requests are worked on at once, so many more wait in line, the rest
  * is turned away. What makes load cost something.
  */
-#ifndef LAB_SLOTS_H
-#define LAB_SLOTS_H
+#ifndef BASE_SLOTS_H
+#define BASE_SLOTS_H
 
 #include <stdint.h>
 
