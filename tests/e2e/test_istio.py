@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A DestinationRule beside the native document: its limits cut, and operators see what they know
-from Istio (reference/scenarios.md T-004-3)."""
+from Istio (reference/scenarios.md T-004-1, T-004-3)."""
 
+import contextlib
+import json
 import re
 import threading
 
 import pytest
 
-from harness import Process, Proxy, request
+from harness import Connection, Process, Proxy, compose, request
 from rawpeers import OK, ROOT, Upstream, wait_for
 
 EXAMPLES = ROOT / "examples"
@@ -84,6 +86,56 @@ def test_the_two_overflows_rise_only_while_limits_cut(start, tmp_path, upstream)
     at_rest = overflows(proxy)
     assert request(proxy.address, "GET", "/").status == 200
     assert overflows(proxy) == at_rest
+
+
+@pytest.mark.multiworker
+def test_T_004_1_the_rule_unchanged_refuses_a_hundred_of_1200(start, tmp_path, upstream):
+    files = example(tmp_path, upstream)
+    with open(files[1], "a") as native:
+        native.write("memoryLimit: 1GiB\n")  # room for 1,200 requests on any machine
+    log = tmp_path / "access.log"
+    proxy = start(Proxy, *files, "--access-log", log)
+    cluster = f"cluster.{NAME}."
+
+    with contextlib.ExitStack() as stack:
+        def callers(count):
+            for _ in range(count):
+                stack.enter_context(caller := Connection(proxy.address))
+                caller.send(compose("GET", "/"))
+                yield caller
+
+        everybody = list(callers(100))
+        wait_for(lambda: proxy.stat(cluster + "upstream_rq_active") == 100, "a hundred held")
+        everybody += callers(1100)
+        wait_for(lambda: proxy.stat("http.web.downstream_rq_total") == 1200, "all requests")
+        assert proxy.stat(cluster + "upstream_rq_pending_overflow") == 100
+        assert proxy.stat(cluster + "upstream_rq_pending_active") == 1000
+        assert proxy.stat(cluster + "upstream_rq_active") == 100
+        assert proxy.stat(cluster + "upstream_cx_total") == 100
+        assert proxy.stat(cluster + "circuit_breakers.default.cx_open") == 1
+        assert proxy.stat(cluster + "circuit_breakers.default.rq_pending_open") == 1
+        assert overflows(proxy)[1] == 100
+
+        upstream.go.set()
+        answers = [caller.read_answer() for caller in everybody]
+
+    assert [a.status for a in answers].count(200) == 1100
+    refused = [a for a in answers if a.status != 200]
+    assert len(refused) == 100
+    assert {(a.status, a.field("x-envoy-overloaded")) for a in refused} == {(503, "true")}
+    records = wait_for(lambda: lines_of(log, 1200), "1,200 lines of the log")
+    cut = [r for r in records if "UO" in r["response_flags"]]
+    assert len(cut) == 100
+    assert {r["response_code"] for r in cut} == {503}
+    assert max(r["duration"] for r in cut) < 5
+    for kind in ("5xx", "gateway_failure", "local_origin_failure"):
+        assert proxy.stat(cluster + f"outlier_detection.ejections_detected_consecutive_{kind}") == 0
+    assert proxy.stat(cluster + "outlier_detection.ejections_enforced_total") == 0
+
+
+def lines_of(log, count):
+    lines = log.read_text().splitlines() if log.exists() else []
+    return [json.loads(line) for line in lines] if len(lines) >= count else None
 
 
 def test_the_rule_is_shown_under_istios_name(start, tmp_path, upstream):

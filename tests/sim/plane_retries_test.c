@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Retries through the whole data plane in virtual time: T-004-8, and law 4 with all hosts failing.
- */
+/* Retries through the whole data plane in virtual time: law 4 with all hosts failing, one alone. */
 #include "sim/plane.h"
 
 static struct plane p;

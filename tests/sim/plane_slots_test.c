@@ -56,11 +56,6 @@ static void expect_refused(uint64_t id)
     assert_int_equal(plane_fact(&p, id)->record_flags, FLAG_UO);
 }
 
-static uint32_t pending_now(void)
-{
-    return limit_used(&rig_state(&p.rig)->pending);
-}
-
 /* --- as seen on Envoy 1.40 --- */
 
 /* The real one counts 7 where requests and answers come one by one, 6 where two come together. */
@@ -163,37 +158,6 @@ static void a_connect_of_ones_own_takes_a_place_where_connections_are_not_limite
     assert_int_equal(plane_answered(&p, 2), 3);
     assert_int_equal(plane_answered(&p, 5), 5);
     plane_end(&p);
-}
-
-/* T-004-1 in small: 10 connections, 100 may wait. */
-static void t_004_1_what_is_beyond_the_queue_is_refused_at_once(bool warm)
-{
-    holding(1, 10, 100);
-    if (warm) {
-        burst(10);
-        plane_run(&p, 100 * NS_PER_MS);
-        burst(110);
-    } else {
-        burst(120);
-    }
-    plane_run(&p, 5 * NS_PER_MS);
-    plane_run(&p, 100 * NS_PER_MS);
-    assert_int_equal(plane_answered(&p, 5), 10);
-    assert_int_equal(pending_now(), 100);
-    assert_int_equal(plane_count(&p, CLUSTER_upstream_rq_pending_overflow), 10);
-    assert_int_equal(limit_used(&rig_state(&p.rig)->connections), 10);
-    assert_int_equal(p.laws.ejections, 0);
-    plane_run(&p, 20 * NS_PER_S);
-    assert_int_equal(plane_answered(&p, 2), 110);
-    plane_end(&p);
-}
-
-static void t_004_1_holds_for_a_warm_pool_and_for_a_cold_one(void **state)
-{
-    (void)state;
-
-    t_004_1_what_is_beyond_the_queue_is_refused_at_once(true);
-    t_004_1_what_is_beyond_the_queue_is_refused_at_once(false);
 }
 
 /* --- as Envoy, where that is asked for --- */
@@ -553,7 +517,6 @@ int main(void)
         cmocka_unit_test(a_connect_of_ones_own_takes_no_place_where_connections_are_limited),
         cmocka_unit_test(c1b_as_envoy_the_first_takes_the_only_place_while_it_connects),
         cmocka_unit_test(a_connect_of_ones_own_takes_a_place_where_connections_are_not_limited),
-        cmocka_unit_test(t_004_1_holds_for_a_warm_pool_and_for_a_cold_one),
         cmocka_unit_test(as_envoy_the_numbers_are_the_same_on_one_host),
         cmocka_unit_test(as_envoy_each_host_may_have_one_connection_beyond_the_limit),
         cmocka_unit_test(as_envoy_one_failed_connect_fails_all_who_wait),
