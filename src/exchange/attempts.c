@@ -188,7 +188,8 @@ bool exchange_await_connect(struct exchange *x)
 void exchange_await_slot(struct exchange *x, mono_ns now)
 {
     assert(x->state == EXCHANGE_QUEUED);
-    give_host_place(x);
+    if (!cluster_rt_queues_at_hosts(x->cluster))
+        give_host_place(x);
     x->try_deadline = mono_after(now, x->cluster->config->limits.queue_timeout);
 }
 

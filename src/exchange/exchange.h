@@ -225,7 +225,7 @@ void exchange_move(struct exchange *x, uint32_t host);
 
 /* After the last look at its attempts, once it is done: their hosts may be forgotten. */
 void exchange_release(struct exchange *x);
-/* It waits for a connection slot, and so for no host in particular. */
+/* It waits for a connection slot, and so for no host in particular unless queues are at hosts. */
 void exchange_await_slot(struct exchange *x, mono_ns now);
 
 /*

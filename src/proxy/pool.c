@@ -404,6 +404,8 @@ static void wait_in_hosts_queue(struct pool *p, struct stream *s)
     (void)exchange_await_connect(&s->x); /* it has its place at the host already */
     wait_at_host(p, s);
     open_wished(p);
+    if (s->pool == p && !list_empty(&s->waiting) && p->waiting_count > p->connecting)
+        exchange_await_slot(&s->x, p->cluster->worker->now);
 }
 
 /* --- a request comes --- */

@@ -357,13 +357,38 @@ static void who_waits_longer_than_queue_timeout_is_refused(void **state)
     plane_end(&p);
 }
 
-/* The connect has its own time limit, and a failed one is the host's. */
-static void queue_timeout_does_not_end_a_connect(void **state)
+/* The same in the queues of the hosts, where Envoy is followed. */
+static void who_waits_too_long_at_a_host_is_refused(void **state)
 {
-    uint64_t id;
     (void)state;
 
+    plane_settings(&p, 2, 1);
+    p.settings.cluster.differences = DIFFERENCES_ENVOY;
+    p.settings.cluster.limits.max_connections = 1; /* and one a host beyond it */
+    p.settings.cluster.limits.queue_timeout = 1500 * NS_PER_MS;
+    plane_go(&p);
+    hold_all(NS_PER_S);
+    plane_traffic(&p, 6, 10 * NS_PER_MS); /* three at each host */
+    plane_run(&p, 1450 * NS_PER_MS);
+    assert_int_equal(plane_fact(&p, 5)->outcome, OUTCOME_PENDING);
+    plane_run(&p, 100 * NS_PER_MS);
+    expect_refused(5);
+    expect_refused(6);
+    plane_run(&p, 2 * NS_PER_S);
+    for (uint64_t id = 1; id <= 4; id++)
+        plane_expect(&p, id, 200);
+    assert_int_equal(plane_count(&p, CLUSTER_queue_timeout), 2);
+    assert_int_equal(p.laws.ejections, 0);
+    plane_end(&p);
+}
+
+/* The connect has its own time limit, and a failed one is the host's. */
+static void no_queue_timeout_ends_a_connect(difference_set envoy)
+{
+    uint64_t id;
+
     plane_settings(&p, 1, 1);
+    p.settings.cluster.differences = envoy;
     p.settings.cluster.limits.max_connections = 1;
     p.settings.cluster.limits.queue_timeout = 10 * NS_PER_MS;
     p.settings.cluster.connect_timeout = 500 * NS_PER_MS;
@@ -374,6 +399,18 @@ static void queue_timeout_does_not_end_a_connect(void **state)
     plane_expect(&p, id, 503);
     assert_int_equal(plane_fact(&p, id)->record_flags, FLAG_UF);
     plane_end(&p);
+}
+
+static void queue_timeout_does_not_end_a_connect(void **state)
+{
+    (void)state;
+    no_queue_timeout_ends_a_connect(DIFFERENCES_FIREBREAK);
+}
+
+static void queue_timeout_of_a_host_does_not_end_a_connect(void **state)
+{
+    (void)state;
+    no_queue_timeout_ends_a_connect(DIFFERENCES_ENVOY);
 }
 
 /* --- how long a connection may live --- */
@@ -525,6 +562,8 @@ int main(void)
         cmocka_unit_test(an_idle_connection_of_one_worker_is_given_up_for_a_request_of_another),
         cmocka_unit_test(order_does_not_cost_a_connect_a_request),
         cmocka_unit_test(who_waits_longer_than_queue_timeout_is_refused),
+        cmocka_unit_test(who_waits_too_long_at_a_host_is_refused),
+        cmocka_unit_test(queue_timeout_of_a_host_does_not_end_a_connect),
         cmocka_unit_test(queue_timeout_does_not_end_a_connect),
         cmocka_unit_test(an_old_connection_gets_no_further_request_and_is_closed_once_it_has_none),
         cmocka_unit_test(at_its_own_connection_limit_another_host_is_taken_and_then_one_waits),
