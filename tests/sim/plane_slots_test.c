@@ -366,18 +366,21 @@ static void who_waits_too_long_at_a_host_is_refused(void **state)
     p.settings.cluster.differences = DIFFERENCES_ENVOY;
     p.settings.cluster.limits.max_connections = 1; /* and one a host beyond it */
     p.settings.cluster.limits.queue_timeout = 1500 * NS_PER_MS;
+    p.settings.cluster.limits.host.max_pending = 2;
     plane_go(&p);
-    hold_all(NS_PER_S);
-    plane_traffic(&p, 6, 10 * NS_PER_MS); /* three at each host */
-    plane_run(&p, 1450 * NS_PER_MS);
-    assert_int_equal(plane_fact(&p, 5)->outcome, OUTCOME_PENDING);
-    plane_run(&p, 100 * NS_PER_MS);
-    expect_refused(5);
-    expect_refused(6);
+    hold_all(2 * NS_PER_S);
+    plane_traffic(&p, 7, 10 * NS_PER_MS); /* three at each host, and one too many */
+    expect_refused(7);
+    plane_run(&p, 1420 * NS_PER_MS);
+    for (uint64_t id = 1; id <= 6; id++)
+        assert_int_equal(plane_fact(&p, id)->outcome, OUTCOME_PENDING);
+    plane_run(&p, 150 * NS_PER_MS);
+    for (uint64_t id = 3; id <= 6; id++)
+        expect_refused(id);
     plane_run(&p, 2 * NS_PER_S);
-    for (uint64_t id = 1; id <= 4; id++)
-        plane_expect(&p, id, 200);
-    assert_int_equal(plane_count(&p, CLUSTER_queue_timeout), 2);
+    plane_expect(&p, 1, 200);
+    plane_expect(&p, 2, 200);
+    assert_int_equal(plane_count(&p, CLUSTER_queue_timeout), 4);
     assert_int_equal(p.laws.ejections, 0);
     plane_end(&p);
 }
