@@ -294,6 +294,41 @@ static void import_warnings(struct lint *l, const struct lint_subject *s,
     }
 }
 
+/* --- what was there before --- */
+
+static uint64_t hash_of(const struct lint_finding *f)
+{
+    uint64_t parts[] = {bytes_hash(bytes_of(f->trap)), bytes_hash(f->about), bytes_hash(f->why)};
+
+    return bytes_hash(bytes_from(parts, sizeof(parts)));
+}
+
+static bool knows(const struct snapshot *s, uint64_t hash)
+{
+    for (uint32_t i = 0; i < s->trap_count; i++)
+        if (s->traps[i] == hash)
+            return true;
+    return false;
+}
+
+static void recognize(struct lint *l, const struct snapshot *before)
+{
+    for (uint32_t i = 0; before != NULL && i < l->kept; i++)
+        l->findings[i].known = knows(before, hash_of(&l->findings[i]));
+}
+
+/* Where there is no memory for it, the next reload says it all again. */
+void lint_remember(const struct lint *l, struct snapshot *s)
+{
+    uint64_t *traps = arena_take(&s->arena, (l->kept + (size_t)1) * sizeof(*traps));
+
+    s->traps = traps;
+    s->trap_count = 0;
+    for (uint32_t i = 0; traps != NULL && i < l->kept; i++)
+        if (!l->findings[i].accepted)
+            traps[s->trap_count++] = hash_of(&l->findings[i]);
+}
+
 void lint_run(struct lint *l, const struct config_loaded *loaded, const struct snapshot *snapshot,
               const struct snapshot *before)
 {
@@ -312,6 +347,7 @@ void lint_run(struct lint *l, const struct config_loaded *loaded, const struct s
     for (uint32_t i = 0; i < snapshot->listener_count; i++)
         ask_routes(l, s, i);
     ask_clusters(l, s, before);
+    recognize(l, before);
     config_errors_close(&l->places);
 }
 
@@ -324,8 +360,10 @@ int lint_load(struct lint *l, const struct lint_load *load, struct config_errors
     config_follow(&loaded, load->follow);
     if (status == CONFIG_OK)
         status = config_compile(&loaded, load->resolver, out);
-    if (status == CONFIG_OK)
+    if (status == CONFIG_OK) {
         lint_run(l, &loaded, *out, load->before);
+        lint_remember(l, *out);
+    }
     config_close(&loaded);
     return status;
 }

@@ -44,6 +44,7 @@ struct lint_finding {
     struct bytes about; /* "cluster 'a'", "route 2 of listener 'web'", "" */
     struct bytes why;
     struct bytes instead; /* what to write */
+    bool known;           /* it was there, word for word, in what is to be replaced */
     bool accepted;
     struct bytes reason; /* of the acceptance, as the user wrote it */
     struct config_error place;
@@ -70,6 +71,9 @@ void lint_release(struct lint *l);
 void lint_run(struct lint *l, const struct config_loaded *loaded, const struct snapshot *s,
               const struct snapshot *before);
 
+/* The snapshot knows its traps from now on, for the lint_run of its successor. */
+void lint_remember(const struct lint *l, struct snapshot *s);
+
 /* What config_load is given. */
 struct lint_load {
     const char *const *paths;
@@ -80,7 +84,7 @@ struct lint_load {
     enum config_follow follow;
 };
 
-/* config_load with lint_run in it. */
+/* config_load with lint_run and lint_remember in it. */
 int lint_load(struct lint *l, const struct lint_load *load, struct config_errors *errors,
               struct snapshot **out);
 
@@ -98,7 +102,7 @@ void lint_write_json(struct json *j, const struct lint_finding *f);
 /* What the log gets of a file with many traps. */
 #define LINT_LOGGED_MAX 20u
 
-/* One line each, without those accepted, with a pointer to `firebreak check`. */
+/* One line each, without those accepted or known, with a pointer to `firebreak check`. */
 void lint_log(const struct lint *l, struct log *log);
 
 /* The i-th trap's id; NULL: there are fewer. */

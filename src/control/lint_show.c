@@ -92,16 +92,20 @@ static void log_finding(const struct lint_finding *f, struct log *log)
 
 void lint_log(const struct lint *l, struct log *log)
 {
-    uint32_t shown = 0;
+    uint32_t untold = lint_count(l); /* with those that were not kept */
+    uint32_t fresh = 0;
 
     for (uint32_t i = 0; i < l->kept; i++) {
-        if (l->findings[i].accepted)
+        const struct lint_finding *f = &l->findings[i];
+
+        if (f->accepted)
             continue;
-        if (shown++ < LINT_LOGGED_MAX)
-            log_finding(&l->findings[i], log);
+        if (!f->known && fresh++ < LINT_LOGGED_MAX)
+            log_finding(f, log);
+        if (f->known || fresh <= LINT_LOGGED_MAX)
+            untold--;
     }
-    if (lint_count(l) > LINT_LOGGED_MAX)
+    if (fresh > LINT_LOGGED_MAX)
         log_event(log, LOG_WARNING, "config.trap",
-                  "%" PRIu32 " more; `firebreak check` shows them all",
-                  lint_count(l) - LINT_LOGGED_MAX);
+                  "%" PRIu32 " more; `firebreak check` shows them all", untold);
 }

@@ -170,6 +170,8 @@ struct snapshot {
     struct bytes user;              /* empty: stay who we are */
     uint64_t memory_limit;          /* 0: half of the memory */
     span_ns drain_timeout;          /* from the first signal to the hard end */
+    uint32_t trap_count;
+    const uint64_t *traps; /* hashes of what `check` finds in it: a reload logs what is new */
 };
 
 /*

@@ -437,22 +437,30 @@ static void one_acceptance_is_for_one_trap(void **state)
 
 /* --- as many as there can be --- */
 
-static void more_than_can_be_kept_are_counted(void **state)
+/* Two traps each. To be freed. */
+static char *write_clusters(unsigned count)
 {
     char *text = malloc(1 << 20);
     size_t at = 0;
-    struct looked_at w;
-    (void)state;
 
     assert_non_null(text);
     at += (size_t)sprintf(text + at, "listeners: [{name: web, listen: 127.0.0.1:80, routes: [");
-    for (unsigned i = 0; i < 300; i++)
+    for (unsigned i = 0; i < count; i++)
         at += (size_t)sprintf(text + at, "%s{cluster: c%u, match: {path: /%u}}", i > 0 ? ", " : "",
                               i, i);
     at += (size_t)sprintf(text + at, "]}]\nclusters:\n");
-    for (unsigned i = 0; i < 300; i++)
+    for (unsigned i = 0; i < count; i++)
         at += (size_t)sprintf(text + at, "- {name: c%u, endpoints: [{address: 127.0.0.1:%u}]}\n", i,
                               i + 1);
+    return text;
+}
+
+static void more_than_can_be_kept_are_counted(void **state)
+{
+    char *text = write_clusters(300);
+    struct looked_at w;
+    (void)state;
+
     look_at(&w, text, NULL);
     assert_int_equal(w.lint.kept, LINT_FINDINGS_MAX);
     assert_int_equal(w.lint.counts[LINT_WARNING], 300);
@@ -500,6 +508,86 @@ static void the_log_gets_a_line_each_but_of_what_is_accepted(void **state)
     look_away(&w);
 }
 
+/* A second time only what is new: another trap, the same of another cluster, with other numbers. */
+static void the_log_gets_only_what_the_running_configuration_had_not(void **state)
+{
+    struct parts parts = {.hosts = 2, .route = "", .pool = "http: {http2MaxRequests: 9}"};
+    struct heard heard = {.log = {.write = hear}};
+    struct looked_at first, same, other;
+    (void)state;
+
+    look_at(&first, write_yaml(&parts), NULL);
+    lint_log(&first.lint, &heard.log);
+    assert_int_equal(heard.lines, 2); /* timeout-absent, few-peers */
+    lint_remember(&first.lint, first.snapshot);
+    look_at(&same, write_yaml(&parts), first.snapshot);
+    lint_log(&same.lint, &heard.log);
+    assert_int_equal(heard.lines, 2);
+    assert_int_equal(lint_count(&same.lint), 2); /* it is there all the same */
+    lint_remember(&same.lint, same.snapshot);
+    parts.hosts = 1;
+    look_at(&other, write_yaml(&parts), same.snapshot);
+    lint_log(&other.lint, &heard.log);
+    assert_int_equal(heard.lines, 3);
+    assert_non_null(strstr(heard.last, "[few-peers]"));
+    look_away(&first);
+    look_away(&same);
+    look_away(&other);
+}
+
+static void log_of(unsigned clusters, unsigned before, struct heard *heard)
+{
+    char *text = write_clusters(clusters), *old = write_clusters(before);
+    struct looked_at now, then;
+
+    *heard = (struct heard){.log = {.write = hear}};
+    look_at(&then, old, NULL);
+    lint_remember(&then.lint, then.snapshot);
+    look_at(&now, text, before > 0 ? then.snapshot : NULL);
+    lint_log(&now.lint, &heard->log);
+    look_away(&now);
+    look_away(&then);
+    free(text);
+    free(old);
+}
+
+static void many_are_not_all_logged(void **state)
+{
+    struct heard heard;
+    (void)state;
+
+    log_of(10, 1, &heard); /* one cluster's are known */
+    assert_int_equal(heard.lines, 18);
+    log_of(11, 1, &heard);
+    assert_int_equal(heard.lines, LINT_LOGGED_MAX);
+    log_of(13, 2, &heard);
+    assert_int_equal(heard.lines, LINT_LOGGED_MAX + 1);
+    assert_string_equal(heard.last, "2 more; `firebreak check` shows them all");
+    log_of(300, 1, &heard); /* with those that were not kept, all of clusters */
+    assert_int_equal(heard.lines, LINT_LOGGED_MAX + 1);
+    assert_string_equal(heard.last, "579 more; `firebreak check` shows them all");
+}
+
+static void what_is_no_longer_accepted_is_logged(void **state)
+{
+    struct parts parts = {.hosts = 2,
+                          .pool = "http: {http2MaxRequests: 9}",
+                          .resilience = "accept: [{trap: few-peers, reason: two racks}]"};
+    struct heard heard = {.log = {.write = hear}};
+    struct looked_at first, second;
+    (void)state;
+
+    look_at(&first, write_yaml(&parts), NULL);
+    lint_remember(&first.lint, first.snapshot);
+    parts.resilience = NULL;
+    look_at(&second, write_yaml(&parts), first.snapshot);
+    lint_log(&second.lint, &heard.log);
+    assert_int_equal(heard.lines, 1);
+    assert_non_null(strstr(heard.last, "[few-peers]"));
+    look_away(&first);
+    look_away(&second);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -520,6 +608,9 @@ int main(void)
         cmocka_unit_test(one_acceptance_is_for_one_trap),
         cmocka_unit_test(more_than_can_be_kept_are_counted),
         cmocka_unit_test(the_log_gets_a_line_each_but_of_what_is_accepted),
+        cmocka_unit_test(the_log_gets_only_what_the_running_configuration_had_not),
+        cmocka_unit_test(many_are_not_all_logged),
+        cmocka_unit_test(what_is_no_longer_accepted_is_logged),
     };
 
     return cmocka_run_group_tests_name("lint", tests, NULL, NULL);

@@ -171,7 +171,7 @@ def test_the_daemon_says_the_same_in_its_log(start, tmp_path):
     file = tmp_path / "risky.yaml"
     file.write_text(RISKY)
     process = start(Process, "run", "-c", file)
-    wait_for(lambda: any("server.started" in line for line in process.err), "the start")
+    process.wait_line("server.started", process.err)
     said = traps(process)
     assert len(said) == 1 and "risky.yaml:5:27: danger: " in said[0], process.err
     assert said[0].endswith("[timeout-none]; `firebreak check` says what to write"), said[0]
@@ -181,12 +181,29 @@ def test_and_at_a_reload(start, tmp_path):
     file = tmp_path / "changing.yaml"
     file.write_text(RISKY.replace("timeout: none", "timeout: 20s"))
     process = start(Process, "run", "-c", file)
-    wait_for(lambda: any("server.started" in line for line in process.err), "the start")
+    process.wait_line("server.started", process.err)
     assert traps(process) == []
     file.write_text(RISKY)
     process.popen.send_signal(signal.SIGHUP)
     wait_for(lambda: traps(process), "what is risky in the new file")
     assert "changing.yaml:5:27: danger: " in traps(process)[0]
+
+
+def test_a_reload_says_only_what_is_new(start, tmp_path):
+    file = tmp_path / "same.yaml"
+    file.write_text(RISKY)
+    process = start(Process, "run", "-c", file)
+    process.wait_line("server.started", process.err)
+    for version in (2, 3):
+        file.write_text("# another comment, so each line is elsewhere\n" + file.read_text())
+        process.popen.send_signal(signal.SIGHUP)
+        process.wait_line(f"version {version} is in force", process.err)
+    assert len(traps(process)) == 1
+    file.write_text(file.read_text().replace("timeout: none", "timeout: none, retry: {on: [5xx]}"))
+    process.popen.send_signal(signal.SIGHUP)
+    process.wait_line("version 4 is in force", process.err)
+    said = traps(process)[1:]
+    assert said and all("retry" in line or "retries" in line for line in said), said
 
 
 def test_a_name_is_as_many_hosts_as_it_has_addresses(tmp_path):
