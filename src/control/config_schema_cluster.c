@@ -202,7 +202,7 @@ static const struct field http_rows[] = {
      .zero_is_unset = true,
      .help =
          "retries at once, those in back-off included; reached: the failure goes to the client, "
-         "flag UO (`upstream_rq_retry_overflow`)"},
+         "flag UO (`upstream_rq_retry_overflow`); 3 where no `connectionPool` is written"},
     {.name = "maxRequestsPerConnection",
      .kind = FIELD_COUNT,
      .at = AT(max_requests_per_connection),

@@ -285,10 +285,11 @@ static void put_at_once(struct text *t, const struct cluster *c)
     if (c->retry_share.given)
         lint_say(t, "at once: %u.%u%% of the requests, never fewer than %u",
                  c->retry_share.permille / 10, c->retry_share.permille % 10, c->retry_share.least);
-    else if (c->limits.max_retries != LIMIT_NONE)
-        lint_say(t, "at once: %u", c->limits.max_retries);
+    else if (c->limits.max_retries == LIMIT_NONE)
+        text_str(t, "at once: any number, maxRetries is not written");
     else
-        return;
+        lint_say(t, "at once: %u, by maxRetries; %u where no connectionPool is written",
+                 c->limits.max_retries, default_limits.max_retries);
     next_line(t);
 }
 

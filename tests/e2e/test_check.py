@@ -206,6 +206,19 @@ def test_a_reload_says_only_what_is_new(start, tmp_path):
     assert said and all("retry" in line or "retries" in line for line in said), said
 
 
+def test_the_bound_on_retries_at_once_is_explained(tmp_path):
+    file = tmp_path / "retries.yaml"
+    risky = RISKY.replace("timeout: none", "timeout: 2s, retry: {on: [5xx]}")
+    for pool, said in (
+            ("", "at once: 3, by maxRetries; 3 where no connectionPool is written"),
+            ("http: {maxRetries: 8}", "at once: 8, by maxRetries; 3 where no connectionPool is written"),
+            ("tcp: {maxConnections: 8}", "at once: any number, maxRetries is not written")):
+        policy = f"    trafficPolicy: {{connectionPool: {{{pool}}}}}\n" if pool else ""
+        file.write_text(risky + policy)
+        code, out, err = check("-c", file, "--explain")
+        assert code == 0 and said in out, out + err
+
+
 def test_a_name_is_as_many_hosts_as_it_has_addresses(tmp_path):
     file = tmp_path / "names.yaml"
     file.write_text(RISKY.replace("timeout: none", "timeout: 20s").replace("127.0.0.1:2", "localhost:2"))
