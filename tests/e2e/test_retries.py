@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from rawpeers import OK, Proxy, Upstream, answers, config, status_of
+from rawpeers import OK, Proxy, Upstream, answers, config, status_of, wait_for
 
 BUSY = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbusy"
 NO_EJECTION = ("trafficPolicy: { outlierDetection: { consecutive5xxErrors: 0 } }")
@@ -152,6 +152,60 @@ def test_a_body_beyond_the_buffer_is_sent_once_and_whole(size, again):
         assert status_of(head) == (200 if again else 503)
         assert [b for _, b in script.bodies] == [body] * (2 if again else 1)
         assert c.stat("retry_or_shadow_abandoned") == (0 if again else 1)
+
+
+def refusing_early():
+    """The very first request is answered 503 by its head and the first bytes; later ones are read whole."""
+    first = threading.Event()
+    bodies = []
+
+    def script(peer):
+        head = peer.read_head()
+        if not head:
+            return
+        if not first.is_set():
+            first.set()
+            peer.read_exactly(1000)
+            peer.send(BUSY)
+            peer.read_to_end()
+            return
+        bodies.append(peer.read_body(head))
+        peer.send(OK)
+
+    script.bodies = bodies
+    return script
+
+
+@pytest.mark.parametrize("size, refuses, status", [
+    (65_536, "envoy", 200), (65_537, "envoy", 507), (1_000_000, "envoy", 507),
+    (65_537, "firebreak", 200), (1_000_000, "firebreak", 200)])
+def test_a_body_that_passes_the_buffer_during_a_back_off(size, refuses, status):
+    """C061, its other mode: 507 only where Envoy is followed in that, and only beyond the buffer."""
+    wait = "1h" if status == 507 else "500ms"
+    cluster = NO_EJECTION + ("\nresilience: { semantics: envoy, differences: { retryBufferRefuses: %s } }" % refuses)
+    body = os.urandom(size)
+    script = refusing_early()
+    with Cluster("{ on: [5xx], bufferBytes: 64KiB, backoff: { base: %s, max: %s } }" % (wait, wait), script,
+                 cluster=cluster) as c:
+        peer = c.proxy.client()
+        request = post(body, b"PUT")
+        at = len(request) - size + 1000
+        peer.send(request[:at])
+        wait_for(lambda: c.stat("retry.upstream_rq_503") == 1, "the back-off")
+        try:
+            peer.send(request[at:])
+        except (BrokenPipeError, ConnectionResetError):
+            assert status == 507  # refused while it still sends
+        head, text = peer.answer()
+        assert status_of(head) == status
+        assert script.bodies == ([body] if status == 200 else [])
+        peer.close()
+        record = c.proxy.records(1)[0]
+        if status == 507:
+            assert text and b"connection: close" in head.lower()
+            assert record["response_code_details"] == "request_payload_exceeded_retry_buffer_limit"
+            assert c.stat("retry_or_shadow_abandoned") == 1
+        assert len(record["attempts"]) == (1 if status == 507 else 2)
 
 
 def test_a_slow_chunked_upload_is_sent_again():
