@@ -163,6 +163,17 @@ bool succession_prepare(struct snapshot *next, const struct snapshot *before, ui
 
 /* --- in force --- */
 
+/* What was learnt and done by hand ends with it: it begins anew, should it come back. */
+static void leave(const struct cluster *c, uint32_t slot)
+{
+    struct host_state *h = host_state_of(c->state->slots[slot]);
+
+    outlier_host_init(&h->host.judged);
+    host_set_undrain(&c->state->hosts, slot);
+    h->drain_since = 0;
+    h->drained = false;
+}
+
 /* Did it leave, or come back? */
 static bool settle(const struct snapshot *s, const struct cluster *c, uint32_t slot)
 {
@@ -175,7 +186,7 @@ static bool settle(const struct snapshot *s, const struct cluster *c, uint32_t s
     if (named)
         outlier_runs_forgive(&h->host.runs);
     else
-        outlier_host_init(&h->host.judged); /* it begins anew, should it come back */
+        leave(c, slot);
     host_set_health(&c->state->hosts, slot, named ? HOST_HEALTHY : HOST_ABSENT);
     return true;
 }

@@ -168,6 +168,30 @@ def test_what_was_learnt_of_a_host_survives_a_refresh(start, names, hosts):
     assert proxy.stat("cluster.backend.outlier_detection.ejections_active") == 1
 
 
+def test_what_was_done_by_hand_holds_across_a_refresh(start, names, hosts):
+    names.names["shop.test"] = ADDRESSES[:5]
+    proxy = proxy_to(start, names, f"shop.test:{hosts}")
+    wait_for(lambda: known(proxy) == ADDRESSES[:5], "five hosts")
+    for address, deed in ((ADDRESSES[0], "drain"), (ADDRESSES[1], "eject")):
+        answer = harness.request(proxy.admin, "POST", f"/clusters/backend/hosts/{address}:{hosts}/{deed}",
+                                 {"host": "localhost"})
+        assert answer.status == 200, answer
+
+    def out():
+        at = proxy.hosts()
+        return (at[f"{ADDRESSES[0]}:{hosts}"]["health_status"].get("eds_health_status"),
+                at[f"{ADDRESSES[1]}:{hosts}"]["health_status"].get("failed_outlier_check"))
+
+    assert out() == ("DRAINING", True)
+    names.names["shop.test"] = ADDRESSES[5::-1]
+    wait_for(lambda: known(proxy) == ADDRESSES[:6], "six hosts")
+    assert out() == ("DRAINING", True)
+    assert {get(proxy) for _ in range(24)} == set(ADDRESSES[2:6])
+    names.names["shop.test"] = ADDRESSES[:2]  # only these two are left: ejection has no peer, a drain wants none
+    wait_for(lambda: known(proxy) == ADDRESSES[:2], "two hosts")
+    assert out() == ("DRAINING", True)
+
+
 def test_a_name_that_is_not_known_at_the_start_is_an_error(names):
     env = dict(os.environ, FIREBREAK_NAMESERVERS=f"127.0.0.1:{names.port}")
     ran = subprocess.run([harness.binary(), "run", "--to", "nobody.test:80", "--listen",

@@ -182,6 +182,65 @@ def test_without_a_file_there_is_nothing_to_reload():
         assert request(proxy.admin, "GET", "/reload").status == 405
 
 
+def hand(proxy, address, deed, cluster="c"):
+    target = f"/clusters/{cluster}/hosts/{show_address(address)}/{deed}"
+    answer = request(proxy.admin, "POST", target, {"host": "localhost"})
+    assert answer.status == 200, answer
+    return answer.text()
+
+
+def out_of_service(proxy):
+    """Which hosts are drained, and which ejected, as /clusters has it."""
+    hosts = proxy.hosts().items()
+    return ({a for a, h in hosts if h["health_status"].get("eds_health_status") == "DRAINING"},
+            {a for a, h in hosts if h["health_status"].get("failed_outlier_check", False)})
+
+
+def test_what_was_done_by_hand_holds_across_a_reload(tmp_path):
+    file = tmp_path / "firebreak.yaml"
+    with Backend(count=6) as backend:
+        drained, ejected, *rest = backend.servers
+        there = {show_address(drained)}, {show_address(ejected)}
+        file.write_text(native({"web": ("127.0.0.1:0", "c")}, {"c": backend.servers[:5]}))
+        with Proxy("-c", file) as proxy:
+            assert hand(proxy, drained, "drain").startswith("draining")
+            assert hand(proxy, ejected, "eject") == "ejected\n"
+            assert out_of_service(proxy) == there
+            asked = [backend.stats(i)["requests"] for i in (0, 1)]
+            # another order, one more host, other hosts' order: nothing of that is about these two
+            file.write_text(native({"web": ("127.0.0.1:0", "c")}, {"c": backend.servers[::-1]}))
+            assert reload(proxy).status == 200
+            assert len(proxy.hosts()) == 6 and out_of_service(proxy) == there
+            for _ in range(60):
+                assert request(proxy.address, "GET", "/").status == 200
+            assert [backend.stats(i)["requests"] for i in (0, 1)] == asked
+            assert all(backend.stats(i)["requests"] > 0 for i in range(2, 6))
+            assert proxy.stat("cluster.c.outlier_detection.ejections_active") == 1
+            assert hand(proxy, drained, "undrain") == "in again\n"
+            assert hand(proxy, ejected, "pardon") == "in again\n"
+            assert out_of_service(proxy) == (set(), set())
+            for _ in range(60):
+                assert request(proxy.address, "GET", "/").status == 200
+            assert all(backend.stats(i)["requests"] > asked[i] for i in (0, 1))
+
+
+def test_a_host_that_was_taken_out_of_the_file_comes_back_without_a_past(tmp_path):
+    file = tmp_path / "firebreak.yaml"
+    with Backend(count=5) as backend:
+        whole = native({"web": ("127.0.0.1:0", "c")}, {"c": backend.servers})
+        file.write_text(whole)
+        with Proxy("-c", file) as proxy:
+            hand(proxy, backend.servers[0], "drain")
+            changes = proxy.stat("cluster.c.membership_change")
+            file.write_text(native({"web": ("127.0.0.1:0", "c")}, {"c": backend.servers[1:]}))
+            assert reload(proxy).status == 200
+            wait_for(lambda: proxy.stat("cluster.c.membership_change") > changes, "all workers to leave it")
+            assert out_of_service(proxy) == (set(), set())
+            file.write_text(whole)
+            assert reload(proxy).status == 200
+            assert len(proxy.hosts()) == 5 and out_of_service(proxy) == (set(), set())
+
+
 def test_requests_under_way_survive_the_end_of_their_cluster(tmp_path):
     file = tmp_path / "firebreak.yaml"
     with Backend(count=2) as backend:
