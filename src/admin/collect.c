@@ -240,6 +240,16 @@ static const struct metric_info info_amplification = {
 static const struct metric_info info_tokens = {
     "retry_budget_tokens", METRIC_GAUGE, "firebreak: retries the retry budget would allow now"};
 
+static const struct metric_info info_panic = {
+    "in_panic", METRIC_GAUGE, "firebreak: 1: panic, fewer hosts are healthy than minHealthPercent"};
+
+static void collect_panic(struct samples *s, const struct scope *scope, const struct cluster *c)
+{
+    mono_ns since = atomic_load_explicit(&c->state->panic_since, memory_order_relaxed);
+
+    scope_add(s, scope, &info_panic, since != MONO_NEVER);
+}
+
 static void collect_amplification(struct samples *s, const struct scope *scope,
                                   const struct cluster *c, mono_ns now)
 {
@@ -271,6 +281,7 @@ static void collect_cluster(struct samples *s, const struct cluster *c, mono_ns 
     collect_lookups(s, &scope, c);
     collect_cluster_histograms(s, &scope, c->state);
     collect_amplification(s, &scope, c, now);
+    collect_panic(s, &scope, c);
     collect_retries(s, c);
     collect_outlier(s, c);
 }

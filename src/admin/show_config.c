@@ -84,6 +84,7 @@ static void dump_process(struct admin_call *call, struct json *j)
     if (s->user.len > 0)
         json_string(j, "user", s->user);
     json_number_text(j, "memory_limit", s->memory_limit);
+    json_span(j, "drain_wait", s->drain_wait);
     json_span(j, "drain_timeout", s->drain_timeout);
 }
 
@@ -178,6 +179,10 @@ static void dump_cluster(struct admin_call *call, struct json *j, const struct c
         json_span(j, "max_connection_duration", c->max_connection_duration);
     if (c->max_connection_age > 0)
         json_span(j, "max_connection_age", c->max_connection_age);
+    if (c->dns_hold > 0)
+        json_span(j, "dns_hold", c->dns_hold);
+    if (c->host_drain_timeout > 0)
+        json_span(j, "host_drain_timeout", c->host_drain_timeout);
     dump_thresholds(j, &c->limits);
     dump_outlier(j, &c->outlier);
     dump_own(j, c);

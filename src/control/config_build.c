@@ -52,6 +52,19 @@ void config_build_twice(struct config_build *b, const struct config_node *at, st
     config_error_end(b->errors);
 }
 
+static void build_drain(struct config_build *b, const struct config_file *file)
+{
+    const struct config_node *wait = config_node_find(file->head.node, "drainWait");
+
+    b->snapshot->drain_wait = file->drain_wait;
+    b->snapshot->drain_timeout = file->drain_timeout;
+    if (file->drain_wait <= file->drain_timeout)
+        return;
+    text_str(config_build_error(b, wait), "'drainWait' is a part of 'drainTimeout' and may not be "
+                                          "longer: write a longer 'drainTimeout' as well");
+    config_error_end(b->errors);
+}
+
 void config_build(struct config_build *b, const struct config_file *file)
 {
     struct snapshot *s = b->snapshot;
@@ -62,7 +75,7 @@ void config_build(struct config_build *b, const struct config_file *file)
     config_build_access_log(b, &file->access_log);
     s->outlier_event_log = config_build_copy(b, file->outlier_event_log);
     s->memory_limit = file->memory_limit;
-    s->drain_timeout = file->drain_timeout;
+    build_drain(b, file);
     config_build_clusters(b, file);
     if (!b->no_memory)
         config_build_listeners(b, file);

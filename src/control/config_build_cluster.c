@@ -216,6 +216,8 @@ static void build_pool(struct config_build *b, const struct config_cluster *from
     c->connect_timeout = from->connect_timeout;
     c->idle_timeout = from->idle_timeout;
     c->max_connection_age = from->max_connection_age;
+    c->dns_hold = from->dns_hold;
+    c->host_drain_timeout = from->host_drain_timeout;
     if (pool->head.node == NULL)
         return;
     check_both(b, from, "connectTimeout", pool->tcp.head.node, "connectTimeout");

@@ -346,6 +346,14 @@ static const struct field file_rows[] = {
      .word = "auto",
      .word_value = 0,
      .help = "bounds how many requests may be under way at once; `auto`: half of the memory"},
+    {.name = "drainWait",
+     .kind = FIELD_SPAN,
+     .at = AT(drain_wait),
+     .max = 24 * 3600 * NS_PER_S,
+     .help = "how long listeners stay open after the first TERM or INT, while `/ready` says 503 "
+             "and answers "
+             "end their connections: until the balancers in front have noticed; at most "
+             "`drainTimeout`"},
     {.name = "drainTimeout",
      .kind = FIELD_SPAN,
      .at = AT(drain_timeout),

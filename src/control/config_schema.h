@@ -281,6 +281,8 @@ struct config_cluster {
     span_ns connect_timeout;
     span_ns idle_timeout;
     span_ns max_connection_age;
+    span_ns dns_hold;
+    span_ns host_drain_timeout;
     struct config_policy policy;
     struct config_resilience resilience;
     struct config_expect expect;
@@ -330,6 +332,7 @@ struct config_file {
     struct config_access_log access_log;
     struct bytes outlier_event_log;
     uint64_t memory_limit;
+    span_ns drain_wait;
     span_ns drain_timeout;
     struct field_items listeners;
     struct field_items clusters;

@@ -587,6 +587,20 @@ static const struct field cluster_rows[] = {
      .help =
          "an upstream connection takes no more requests after that, less a random tenth at most: "
          "kept-alive connections never pin traffic to a host; `0s`: no limit"},
+    {.name = "dnsHold",
+     .kind = FIELD_SPAN,
+     .at = AT(dns_hold),
+     .max = 24 * 3600 * NS_PER_S,
+     .help =
+         "an address that the answers for a name leave out stays a host until that long after "
+         "the last one that had it; for name servers that give a few of many addresses in turn"},
+    {.name = "hostDrainTimeout",
+     .kind = FIELD_SPAN,
+     .at = AT(host_drain_timeout),
+     .max = YEAR,
+     .preset_text = "none",
+     .help = "what is still under way, tunnels included, on a host that long after it left (by "
+             "name, by a reload, drained by hand) is broken off; `0s`: no limit"},
     {.name = "trafficPolicy",
      .kind = FIELD_OBJECT,
      .at = AT(policy),

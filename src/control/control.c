@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "control/discovery.h"
 #include "control/event_log.h"
+#include "control/health_news.h"
 #include "control/host_hand.h"
 #include "control/limit_watch.h"
 #include "control/outlier_watch.h"
@@ -38,6 +39,7 @@ struct control {
     struct wheel wheel;
     struct timer repost;
     struct timer limits; /* are looked at */
+    struct timer drain;  /* the drain wait is over */
     struct event_log *events;
     struct outlier_watch *watch;
     struct list readers; /* struct control_reader */
@@ -112,6 +114,23 @@ static void limits_due(struct timer *t, mono_ns now)
 
     limit_watch_look(c->snapshot, c->log, now);
     wheel_arm(&c->wheel, &c->limits, mono_after(now, LIMIT_WATCH_EVERY));
+}
+
+static void drain_workers(struct control *c)
+{
+    atomic_store_explicit(&c->process->draining, true, memory_order_release);
+    for (uint32_t i = 0; i < c->worker_count; i++)
+        c->outboxes[i].drain = true;
+    tell_workers(c);
+}
+
+static void drain_due(struct timer *t, mono_ns now)
+{
+    struct control *c = CONTAINER_OF(t, struct control, drain);
+    (void)now;
+
+    log_event(c->log, LOG_INFO, "process.closing", "no new connections from now on");
+    drain_workers(c);
 }
 
 /* Between turns |now| may be long ago: the loop slept. */
@@ -194,11 +213,18 @@ static uint64_t oldest_in_use(const struct control *c)
     return oldest;
 }
 
+static void hosts_left(void *owner, struct cluster_state *state)
+{
+    struct control *c = owner;
+
+    health_news(c->workers, c->worker_count, state);
+}
+
 static void settle(struct control *c)
 {
     if (c->settled || oldest_adopted(c) < c->snapshot->version)
         return;
-    succession_commit(c->snapshot);
+    succession_commit(c->snapshot, hosts_left, c);
     c->settled = true;
 }
 
@@ -320,38 +346,62 @@ void control_read_end(struct control_reader *r)
     list_remove(&r->link);
 }
 
-void control_shed(struct control *c)
+static void shed_workers(struct control *c)
 {
-    if (c->shedding || c->draining || c->quitting)
-        return;
-    freshen(c);
     c->shedding = true;
     atomic_store_explicit(&c->process->draining, true, memory_order_release);
-    log_event(c->log, LOG_INFO, "process.shedding",
-              "each answer ends its connection, idle ones are closed; listening goes on");
     for (uint32_t i = 0; i < c->worker_count; i++)
         c->outboxes[i].shed = true;
     tell_workers(c);
 }
 
-void control_drain(struct control *c)
+void control_shed(struct control *c)
 {
-    char seconds[32];
+    if (c->shedding || c->draining || c->quitting)
+        return;
+    freshen(c);
+    log_event(c->log, LOG_INFO, "process.shedding",
+              "each answer ends its connection, idle ones are closed; listening goes on");
+    shed_workers(c);
+}
+
+static void log_draining(const struct control *c)
+{
+    span_ns wait = c->snapshot->drain_wait;
+    char room[96];
     struct text t;
 
+    text_init(&t, room, sizeof(room));
+    text_str(&t, "no new connections");
+    if (wait != 0) {
+        text_str(&t, " after ");
+        text_duration(&t, wait);
+    }
+    text_str(&t, "; what is under way may take ");
+    text_duration(&t, c->snapshot->drain_timeout);
+    log_event(c->log, LOG_INFO, "process.draining", "%s", text_end(&t));
+}
+
+void control_drain(struct control *c)
+{
     if (c->draining || c->quitting)
         return;
     freshen(c);
     c->draining = true;
     c->drain_until = mono_after(c->now, c->snapshot->drain_timeout);
-    atomic_store_explicit(&c->process->draining, true, memory_order_release);
-    text_init(&t, seconds, sizeof(seconds));
-    text_duration(&t, c->snapshot->drain_timeout);
-    log_event(c->log, LOG_INFO, "process.draining",
-              "no new connections; what is under way may take %s", text_end(&t));
-    for (uint32_t i = 0; i < c->worker_count; i++)
-        c->outboxes[i].drain = true;
-    tell_workers(c);
+    log_draining(c);
+    if (c->snapshot->drain_wait == 0) {
+        drain_workers(c);
+        return;
+    }
+    if (!c->shedding)
+        shed_workers(c);
+    wheel_arm(&c->wheel, &c->drain, mono_after(c->now, c->snapshot->drain_wait));
+}
+
+bool control_drains(const struct control *c)
+{
+    return c->draining;
 }
 
 void control_reopen(struct control *c)
@@ -371,6 +421,7 @@ void control_quit(struct control *c)
     freshen(c);
     c->quitting = true;
     atomic_store_explicit(&c->process->draining, true, memory_order_release);
+    wheel_cancel(&c->wheel, &c->drain);
     log_event(c->log, LOG_INFO, "process.quitting", "what is under way is broken off");
     for (uint32_t i = 0; i < c->worker_count; i++)
         c->outboxes[i].quit = true;
@@ -448,6 +499,7 @@ struct control *control_create(const struct control_setup *setup)
     wheel_init(&c->wheel, c->now);
     timer_init(&c->repost, repost_due);
     timer_init(&c->limits, limits_due);
+    timer_init(&c->drain, drain_due);
     wheel_arm(&c->wheel, &c->limits, mono_after(c->now, LIMIT_WATCH_EVERY));
     c->outboxes = memory_take_array(c->worker_count + (size_t)1, sizeof(*c->outboxes));
     c->discovery = create_discovery(c, setup->resolver);

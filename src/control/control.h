@@ -90,11 +90,13 @@ void control_read_end(struct control_reader *r);
 void control_shed(struct control *c);
 
 /*
- * Workers stop listening, finish what is under way, and are ended at the snapshot's drain timeout.
- * Again: nothing changes. As with all messages, one for which a worker's mailbox has no room is
- * posted again until there is.
+ * The process is to end: /ready says so and each answer ends its connection, at once; after the
+ * snapshot's drain wait workers stop listening and finish what is under way; at its drain timeout
+ * from now they are ended. Again: nothing changes. As with all messages, one for which a worker's
+ * mailbox has no room is posted again until there is.
  */
 void control_drain(struct control *c);
+bool control_drains(const struct control *c);
 
 /* The event log is opened anew (after a rotation). */
 void control_reopen(struct control *c);

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "control/config_names.h"
 #include "io/error.h"
+#include "policy/name_set.h"
 
 #define SCRATCH_FIRST 4096
 
@@ -19,8 +20,8 @@ struct dns_name {
     bool asking;
     bool wanted;
     uint32_t failures; /* in a row */
-    uint32_t count;    /* addresses, the last good set */
-    struct address at[DISCOVERY_ADDRESSES_MAX];
+    span_ns hold;
+    struct name_set set;
     size_t len;
     char host[];
 };
@@ -57,7 +58,7 @@ static bool has_names(const struct cluster *c)
 
 static bool uses(const struct cluster *c, const struct dns_name *n)
 {
-    for (uint32_t i = 0; i < c->endpoint_count; i++)
+    for (uint32_t i = 0; c->dns_hold == n->hold && i < c->endpoint_count; i++)
         if (is_name(&c->endpoints[i]) && bytes_equal_nocase(c->endpoints[i].hostname, host_of(n)))
             return true;
     return false;
@@ -74,57 +75,21 @@ static void count(const struct dns_name *n, enum discovery_metric m)
 
 /* --- lookups --- */
 
-static bool holds(const struct address *set, size_t n, const struct address *a)
-{
-    for (size_t i = 0; i < n; i++)
-        if (address_equal(&set[i], a))
-            return true;
-    return false;
-}
-
-/* Those that stay keep their order, so that a name server that rotates changes nothing. */
-static bool keep_known(struct dns_name *n, const struct address *fresh, size_t count)
-{
-    uint32_t kept = 0;
-
-    for (uint32_t i = 0; i < n->count; i++)
-        if (holds(fresh, count, &n->at[i]))
-            n->at[kept++] = n->at[i];
-    if (kept == n->count)
-        return false;
-    n->count = kept;
-    return true;
-}
-
-static bool add_new(struct dns_name *n, const struct address *fresh, size_t count)
-{
-    bool added = false;
-
-    for (size_t i = 0; i < count && n->count < DISCOVERY_ADDRESSES_MAX; i++) {
-        if (holds(n->at, n->count, &fresh[i]))
-            continue;
-        n->at[n->count++] = fresh[i];
-        added = true;
-    }
-    return added;
-}
-
 static void log_change(const struct dns_name *n)
 {
     log_event(n->discovery->setup.log, LOG_INFO, "dns.changed",
-              "%.*s has %" PRIu32 " addresses now", (int)n->len, n->host, n->count);
+              "%.*s has %" PRIu32 " addresses now", (int)n->len, n->host, n->set.count);
 }
 
 static void take_answer(struct dns_name *n, const struct address *fresh, size_t count)
 {
-    bool gone = keep_known(n, fresh, count);
-    bool added = add_new(n, fresh, count);
+    mono_ns now = clock_read(n->discovery->setup.clock);
 
     if (n->failures > 0)
         log_event(n->discovery->setup.log, LOG_INFO, "dns.recovered", "%.*s is answered again",
                   (int)n->len, n->host);
     n->failures = 0;
-    if (!gone && !added)
+    if (!name_set_answer(&n->set, fresh, count, n->hold, now))
         return;
     n->discovery->changed = true;
     log_change(n);
@@ -135,7 +100,7 @@ static void take_failure(struct dns_name *n, const char *why)
     if (n->failures == 0)
         log_event(n->discovery->setup.log, LOG_WARNING, "dns.failed",
                   "%.*s: %s; its %" PRIu32 " last good addresses stay", (int)n->len, n->host, why,
-                  n->count);
+                  n->set.count);
     if (n->failures < 16)
         n->failures++;
 }
@@ -196,8 +161,32 @@ static void on_due(struct timer *t, mono_ns now)
 
 /* --- names --- */
 
-/* Knows the address that the configuration began with. */
-static struct dns_name *name_create(struct discovery *d, const struct endpoint *e)
+/* The same with another hold, or NULL. */
+static const struct dns_name *name_twin(const struct discovery *d, struct bytes host)
+{
+    for (struct list *at = d->names.next; at != &d->names; at = at->next) {
+        const struct dns_name *n = CONTAINER_OF(at, struct dns_name, link);
+
+        if (bytes_equal_nocase(host_of(n), host))
+            return n;
+    }
+    return NULL;
+}
+
+static void begin_set(const struct discovery *d, const struct endpoint *e, struct name_set *set)
+{
+    const struct dns_name *twin = name_twin(d, e->hostname);
+    struct address configured = e->address;
+
+    configured.port = 0;
+    if (twin == NULL)
+        name_set_init(set, &configured, clock_read(d->setup.clock));
+    else
+        *set = twin->set;
+}
+
+/* Knows the addresses already known, else the one that the configuration began with. */
+static struct dns_name *name_create(struct discovery *d, const struct endpoint *e, span_ns hold)
 {
     struct dns_name *n = memory_take(sizeof(*n) + e->hostname.len);
 
@@ -205,9 +194,8 @@ static struct dns_name *name_create(struct discovery *d, const struct endpoint *
         return NULL;
     n->discovery = d;
     timer_init(&n->due, on_due);
-    n->at[0] = e->address;
-    n->at[0].port = 0;
-    n->count = 1;
+    n->hold = hold;
+    begin_set(d, e, &n->set);
     n->len = e->hostname.len;
     memcpy(n->host, e->hostname.data, n->len);
     list_push_back(&d->names, &n->link);
@@ -237,12 +225,12 @@ static void free_all(struct list *names, struct wheel *wheel)
     }
 }
 
-static struct dns_name *name_find(const struct discovery *d, struct bytes host)
+static struct dns_name *name_find(const struct discovery *d, struct bytes host, span_ns hold)
 {
     for (struct list *at = d->names.next; at != &d->names; at = at->next) {
         struct dns_name *n = CONTAINER_OF(at, struct dns_name, link);
 
-        if (bytes_equal_nocase(host_of(n), host))
+        if (n->hold == hold && bytes_equal_nocase(host_of(n), host))
             return n;
     }
     return NULL;
@@ -276,14 +264,14 @@ static void put(struct filling *f, const struct endpoint *e)
         f->endpoints[f->count++] = *e;
 }
 
-static bool put_name(struct filling *f, const struct endpoint *from)
+static bool put_name(struct filling *f, const struct endpoint *from, span_ns hold)
 {
-    const struct dns_name *n = name_find(f->discovery, from->hostname);
+    const struct name_set *set = &name_find(f->discovery, from->hostname, hold)->set;
 
-    for (uint32_t i = 0; i < n->count; i++) {
+    for (uint32_t i = 0; i < set->count; i++) {
         struct endpoint e = *from;
 
-        e.address = n->at[i];
+        e.address = set->at[i];
         e.address.port = from->address.port;
         e.text = copy_address(&f->to->arena, &e.address);
         if (e.text.data == NULL)
@@ -298,7 +286,9 @@ static uint32_t room_for(const struct discovery *d, const struct cluster *c)
     uint32_t room = 0;
 
     for (uint32_t i = 0; i < c->endpoint_count; i++)
-        room += is_name(&c->endpoints[i]) ? name_find(d, c->endpoints[i].hostname)->count : 1;
+        room += is_name(&c->endpoints[i])
+                    ? name_find(d, c->endpoints[i].hostname, c->dns_hold)->set.count
+                    : 1;
     return room;
 }
 
@@ -315,7 +305,7 @@ static bool fill_cluster(struct filling *f, const struct cluster *from, struct c
 
         if (!is_name(e))
             put(f, e);
-        else if (!put_name(f, e))
+        else if (!put_name(f, e, from->dns_hold))
             return false;
     }
     to->endpoints = f->endpoints;
@@ -375,7 +365,8 @@ static bool know_names(struct discovery *d, const struct cluster *c, bool *any)
         if (!is_name(e))
             continue;
         *any = true;
-        if (name_find(d, e->hostname) == NULL && name_create(d, e) == NULL)
+        if (name_find(d, e->hostname, c->dns_hold) == NULL &&
+            name_create(d, e, c->dns_hold) == NULL)
             return false;
     }
     return true;
@@ -405,7 +396,7 @@ static void want_names(struct discovery *d, const struct cluster *c)
 {
     for (uint32_t i = 0; i < c->endpoint_count; i++)
         if (is_name(&c->endpoints[i])) {
-            struct dns_name *n = name_find(d, c->endpoints[i].hostname);
+            struct dns_name *n = name_find(d, c->endpoints[i].hostname, c->dns_hold);
 
             if (n != NULL)
                 n->wanted = true;

@@ -3,7 +3,8 @@
  * Endpoints given as names, looked up again and again: each of a name's addresses is a host, and
  * when they change a snapshot is made with the new hosts and all else as configured. An answer
  * holds for its time to live. A lookup that fails, or an answer without addresses, changes nothing:
- * the last good set stays. Control thread only.
+ * the last good set stays. What an answer leaves
+ * out is held for the cluster's |dns_hold| (policy/name_set.h). Control thread only.
  */
 #ifndef CONTROL_DISCOVERY_H
 #define CONTROL_DISCOVERY_H
@@ -16,11 +17,10 @@
 #include "io/resolver.h"
 #include "model/snapshot.h"
 
-#define DISCOVERY_ADDRESSES_MAX 256            /* of one name; the rest is not used */
-#define DISCOVERY_LEAST         (1 * NS_PER_S) /* between two lookups of a name */
-#define DISCOVERY_MOST          (3600 * NS_PER_S)
-#define DISCOVERY_RETRY         (5 * NS_PER_S) /* after a failure, doubled with each more */
-#define DISCOVERY_RETRY_MOST    (60 * NS_PER_S)
+#define DISCOVERY_LEAST      (1 * NS_PER_S) /* between two lookups of a name */
+#define DISCOVERY_MOST       (3600 * NS_PER_S)
+#define DISCOVERY_RETRY      (5 * NS_PER_S) /* after a failure, doubled with each more */
+#define DISCOVERY_RETRY_MOST (60 * NS_PER_S)
 
 struct discovery;
 

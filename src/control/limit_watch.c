@@ -3,21 +3,40 @@
 
 #include <inttypes.h>
 
+#include "base/text.h"
+
 /* For "%.*s". */
 static int width(struct bytes b)
 {
     return b.len > 256 ? 256 : (int)b.len;
 }
 
+#define KEY_MAX 64
+
+/* With its value; a rate has none. */
+static const char *key_of(const struct limit_row *r, char room[KEY_MAX])
+{
+    struct text t;
+
+    text_init(&t, room, KEY_MAX);
+    text_str(&t, r->key);
+    if (r->most != LIMIT_NONE) {
+        text_char(&t, ' ');
+        text_u64(&t, r->most);
+    }
+    return text_end(&t);
+}
+
 static void say_begun(struct log *log, const struct cluster *c, const struct limit_row *r,
                       uint64_t times)
 {
     const struct cluster_state *s = c->state;
+    char key[KEY_MAX];
 
     log_event(log, LOG_WARNING, "limit.reached",
-              "cluster %.*s: %s %" PRIu32 " is reached, %s; now %" PRIu32 " connections, %" PRIu32
+              "cluster %.*s: %s is reached, %s; now %" PRIu32 " connections, %" PRIu32
               " requests waiting, %" PRIu32 " under way; %" PRIu64 " times so far",
-              width(c->name), (const char *)c->name.data, r->key, r->most, r->effect,
+              width(c->name), (const char *)c->name.data, key_of(r, key), r->effect,
               limit_used(&s->connections), limit_used(&s->pending), limit_used(&s->requests),
               times);
 }
@@ -25,9 +44,11 @@ static void say_begun(struct log *log, const struct cluster *c, const struct lim
 static void say_over(struct log *log, const struct cluster *c, const struct limit_row *r,
                      uint64_t times)
 {
+    char key[KEY_MAX];
+
     log_event(log, LOG_INFO, "limit.relieved",
-              "cluster %.*s: %s %" PRIu32 " no longer cuts; it did %" PRIu64 " times",
-              width(c->name), (const char *)c->name.data, r->key, r->most, times);
+              "cluster %.*s: %s no longer cuts; it did %" PRIu64 " times", width(c->name),
+              (const char *)c->name.data, key_of(r, key), times);
 }
 
 static void look_at(const struct cluster *c, enum limit_row_kind kind, struct log *log, mono_ns now)

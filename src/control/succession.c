@@ -191,7 +191,8 @@ static bool settle(const struct snapshot *s, const struct cluster *c, uint32_t s
     return true;
 }
 
-static void settle_cluster(const struct snapshot *s, const struct cluster *c)
+/* True: hosts left, or may have. */
+static bool settle_cluster(const struct snapshot *s, const struct cluster *c)
 {
     bool changed = c->state->named != c->endpoint_count;
 
@@ -201,10 +202,12 @@ static void settle_cluster(const struct snapshot *s, const struct cluster *c)
     c->state->named = c->endpoint_count;
     if (changed)
         atomic_fetch_add_explicit(&c->state->membership_changes, 1, memory_order_relaxed);
+    return changed;
 }
 
-void succession_commit(const struct snapshot *s)
+void succession_commit(const struct snapshot *s, succession_left left, void *owner)
 {
     for (uint32_t i = 0; i < s->cluster_count; i++)
-        settle_cluster(s, &s->clusters[i]);
+        if (settle_cluster(s, &s->clusters[i]))
+            left(owner, s->clusters[i].state);
 }

@@ -23,7 +23,11 @@
 bool succession_prepare(struct snapshot *next, const struct snapshot *before, uint64_t adopted,
                         uint32_t workers);
 
-/* All workers have adopted |s|, the newest: hosts that it does not name are picked no more. */
-void succession_commit(const struct snapshot *s);
+/*
+ * All workers have adopted |s|, the newest: hosts that it does not name are picked no more. Tells
+ * of each cluster that some left.
+ */
+typedef void (*succession_left)(void *owner, struct cluster_state *state);
+void succession_commit(const struct snapshot *s, succession_left left, void *owner);
 
 #endif

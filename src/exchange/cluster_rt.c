@@ -154,6 +154,13 @@ bool cluster_rt_serves(struct cluster_rt *rt, uint32_t host)
            lb_serves(rt->lb, &rt->hosts, host, rt->rng);
 }
 
+bool cluster_rt_left(const struct cluster_rt *rt, uint32_t host)
+{
+    const struct host *h = rt->hosts.at[host];
+
+    return h == NULL || host_health(h) == HOST_ABSENT || host_health(h) == HOST_DRAINING;
+}
+
 uint32_t cluster_rt_connect_failed(struct cluster_rt *rt, uint32_t host, mono_ns now)
 {
     return outlier_learn(&rt->hosts.at[host]->runs, &rt->config->outlier, OUTLIER_CONNECT_FAILED, 0,

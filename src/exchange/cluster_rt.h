@@ -62,6 +62,9 @@ bool cluster_rt_room(const struct cluster_rt *rt, uint32_t host);
 /* Is a connection to |host| worth keeping: is it healthy, or in use for want of healthy ones? */
 bool cluster_rt_serves(struct cluster_rt *rt, uint32_t host);
 
+/* Is it no longer one of the cluster's, or drained by hand? */
+bool cluster_rt_left(const struct cluster_rt *rt, uint32_t host);
+
 /*
  * A connect that was really tried has failed, and no request waits for it any more: evidence all
  * the same. The triggers to tell the judge; 0: none.

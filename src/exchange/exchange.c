@@ -681,6 +681,13 @@ void exchange_step(struct exchange *x, const struct exchange_event *event, mono_
     }
 }
 
+void exchange_settle(struct exchange *x, const struct route *own)
+{
+    assert(x->tunnel);
+    x->route = own;
+    x->retry = NULL;
+}
+
 mono_ns exchange_wakeup(const struct exchange *x)
 {
     if (x->state == EXCHANGE_DONE)

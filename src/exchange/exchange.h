@@ -187,6 +187,9 @@ void exchange_init(struct exchange *x, const struct exchange_setup *setup, mono_
 void exchange_step(struct exchange *x, const struct exchange_event *event, mono_ns now,
                    struct actions *out);
 
+/* A tunnel: from here on it refers to |own|, and no more to the route it came by. */
+void exchange_settle(struct exchange *x, const struct route *own);
+
 /* When EVENT_TIME is due, if nothing else happens before. */
 mono_ns exchange_wakeup(const struct exchange *x);
 

@@ -50,6 +50,7 @@
     X(PATH_REFUSED, 400, NONE, "path_normalization_failed", "Bad Request")                         \
     X(BAD_REQUEST, 400, DPE, "http1.codec_error", "Bad Request")                                   \
     X(OUT_OF_MEMORY, 503, OM, "out_of_memory", "out of memory")                                    \
+    X(HOST_DRAIN, 503, LR, "host_drain_timeout", RESET_TEXT "local reset")                         \
     X(SHUTDOWN, 0, LR, "drain_timeout", "")
 
 #define X(name, status, flag, details, body) REASON_##name,

@@ -57,25 +57,16 @@ bool retrying_afford(struct exchange *x, mono_ns now)
     return false;
 }
 
-static uint32_t most_at_once(const struct exchange *x)
-{
-    const struct cluster *c = x->cluster->config;
-    const struct cluster_state *s = x->cluster->state;
-
-    if (!c->retry_share.given)
-        return c->limits.max_retries;
-    return retry_share_max(&c->retry_share,
-                           (uint64_t)limit_used(&s->requests) + limit_used(&s->pending));
-}
-
 /* A place among the retries, and a token; both or none. */
 static bool take_place(struct exchange *x, mono_ns now)
 {
     struct limit *retries = &x->cluster->state->retries;
 
-    if (!limit_take(retries, most_at_once(x)))
+    if (!limit_take(retries, limit_retries_max(x->cluster->config))) {
+        cluster_rt_count(x->cluster, CLUSTER_retry_places_refused, 1);
         return false;
-    if (!spend(x, now)) {
+    }
+    if (!retrying_afford(x, now)) {
         limit_give(retries);
         return false;
     }

@@ -58,7 +58,6 @@ struct daemon {
     struct os_thread writer;
     bool writer_started;
     _Atomic bool writer_stops;
-    bool draining;
 };
 
 /* --- threads --- */
@@ -120,15 +119,13 @@ static void on_signal(void *owner, enum os_signal signal)
 
     switch (signal) {
     case OS_SIGNAL_TERM:
+        control_drain(d->control);
+        return;
     case OS_SIGNAL_INT:
-        log_event(d->setup->log, LOG_INFO, d->draining ? "server.quit" : "server.draining",
-                  d->draining ? "told again: ending at once"
-                              : "no new connections; requests under way are finished");
-        if (d->draining)
+        if (control_drains(d->control))
             control_quit(d->control);
         else
             control_drain(d->control);
-        d->draining = true;
         return;
     case OS_SIGNAL_HUP:
         if (d->reload != NULL)

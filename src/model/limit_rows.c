@@ -14,6 +14,16 @@ static const struct {
 #undef X
 };
 
+uint32_t limit_retries_max(const struct cluster *c)
+{
+    const struct cluster_state *s = c->state;
+
+    if (!c->retry_share.given)
+        return c->limits.max_retries;
+    return retry_share_max(&c->retry_share,
+                           (uint64_t)limit_used(&s->requests) + limit_used(&s->pending));
+}
+
 static void fill(struct limit_row *r, const struct limit *l, uint32_t most)
 {
     r->used = limit_used(l);
@@ -35,12 +45,15 @@ struct limit_row limit_row_of(const struct cluster *c, enum limit_row_kind kind)
         fill(&r, &c->state->requests, c->limits.max_requests);
         break;
     case LIMIT_ROW_RETRIES:
-        fill(&r, &c->state->retries, c->limits.max_retries);
+        fill(&r, &c->state->retries, limit_retries_max(c));
         break;
+    case LIMIT_ROW_BUDGET:
+        break; /* a rate: nothing of it is in use */
     case LIMIT_ROW_COUNT:
         return r;
     }
-    r.key = rows[kind].key;
+    r.key = kind == LIMIT_ROW_RETRIES && c->retry_share.given ? "trafficPolicy.retryBudget"
+                                                              : rows[kind].key;
     r.effect = rows[kind].effect;
     r.cut = rows[kind].cut;
     return r;

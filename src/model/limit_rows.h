@@ -19,7 +19,8 @@ struct cluster;
     X(CONNECTIONS, "maxConnections", upstream_cx_overflow, "requests wait")                        \
     X(PENDING, "http1MaxPendingRequests", upstream_rq_pending_overflow, "503 UO")                  \
     X(REQUESTS, "http2MaxRequests", upstream_rq_active_overflow, "503 UO")                         \
-    X(RETRIES, "maxRetries", upstream_rq_retry_overflow, "the failure is passed on, UO")
+    X(RETRIES, "maxRetries", retry_places_refused, "the failure is passed on, UO")                 \
+    X(BUDGET, "resilience.retryBudget", retry_budget_refused, "the failure is passed on, UO")
 
 #define X(name, key, metric, effect) LIMIT_ROW_##name,
 enum limit_row_kind { LIMIT_ROWS(X) LIMIT_ROW_COUNT };
@@ -32,6 +33,10 @@ struct limit_row {
     uint32_t most; /* LIMIT_NONE: no limit */
     uint32_t used;
 };
+
+/* How many retries there may be at once: maxRetries, or what Istio's retryBudget makes of it now.
+ */
+uint32_t limit_retries_max(const struct cluster *c);
 
 struct limit_row limit_row_of(const struct cluster *c, enum limit_row_kind kind);
 

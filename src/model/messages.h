@@ -23,7 +23,8 @@ enum message_kind {
     /* worker to worker: object struct cluster_state; give up an idle connection or try waiting
        requests */
     MESSAGE_SLOT,
-    /* control to worker: object struct cluster_state; a host serves no more: close what is idle */
+    /* control to worker: object struct cluster_state; a host serves no more: close what
+       is idle, and time what is under way on one that left */
     MESSAGE_HEALTH
 };
 

@@ -71,6 +71,8 @@ struct cluster {
     span_ns idle_timeout;            /* of upstream connections */
     span_ns max_connection_age;      /* the same, each by up to a tenth less; 0: no limit */
     span_ns max_connection_duration; /* of upstream connections; 0: no limit */
+    span_ns dns_hold;                /* of a name's address that answers leave out; 0: none */
+    span_ns host_drain_timeout;      /* of what is under way on a host that left; 0: no limit */
     bool keepalive;                  /* TCP */
     uint32_t keepalive_idle_s;
     uint32_t keepalive_interval_s;
@@ -169,6 +171,7 @@ struct snapshot {
     struct bytes outlier_event_log; /* a path; empty: none */
     struct bytes user;              /* empty: stay who we are */
     uint64_t memory_limit;          /* 0: half of the memory */
+    span_ns drain_wait;             /* from the first signal to the end of listening */
     span_ns drain_timeout;          /* from the first signal to the hard end */
     uint32_t trap_count;
     const uint64_t *traps; /* hashes of what `check` finds in it: a reload logs what is new */

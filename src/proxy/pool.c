@@ -13,6 +13,7 @@
 #define DRY_FOR      (100 * NS_PER_MS) /* ports, memory: then it is tried again for who waits */
 
 static void on_retell(struct timer *t, mono_ns now);
+static void on_left(struct timer *t, mono_ns now);
 
 /* --- life --- */
 
@@ -28,6 +29,7 @@ static void make_pool(struct cluster_pools *c, struct pool *p, uint32_t host)
     list_init(&p->idle);
     list_init(&p->waiting);
     list_init(&p->served);
+    timer_init(&p->left, on_left);
     c->pools[host] = p;
 }
 
@@ -74,6 +76,8 @@ void pools_release(struct cluster_pools *c)
     struct list *block;
 
     wheel_cancel(&c->worker->wheel, &c->retell);
+    for (uint32_t i = 0; i < c->pool_count; i++)
+        wheel_cancel(&c->worker->wheel, &c->pools[i]->left);
     cluster_rt_release(&c->rt);
     while ((block = list_pop_front(&c->blocks)) != NULL)
         memory_give(CONTAINER_OF(block, struct pool_block, link));
@@ -118,6 +122,56 @@ static void close_idle(struct pool *p)
         upstream_close(up);
 }
 
+/* --- hosts that left --- */
+
+static bool has_left(const struct pool *p)
+{
+    return p->cluster->kept != NULL || cluster_rt_left(&p->cluster->rt, p->host);
+}
+
+static struct stream *busy_with(const struct pool *p)
+{
+    const struct list *all = &p->cluster->worker->upstream_links;
+
+    for (struct list *at = all->next; at != all; at = at->next) {
+        struct upstream *up = CONTAINER_OF(at, struct upstream, all);
+
+        if (up->pool == p && up->stream != NULL)
+            return up->stream;
+    }
+    return NULL;
+}
+
+static void on_left(struct timer *t, mono_ns now)
+{
+    struct pool *p = CONTAINER_OF(t, struct pool, left);
+    struct stream *s;
+    (void)now;
+
+    if (!has_left(p))
+        return;
+    for (uint32_t n = p->open; n > 0 && (s = busy_with(p)) != NULL; n--)
+        stream_refuse(s, REASON_HOST_DRAIN);
+}
+
+/* A host that came back is let alone. */
+static void time_those_who_left(struct cluster_pools *c)
+{
+    struct worker *w = c->worker;
+    span_ns most = c->rt.config->host_drain_timeout;
+
+    for (uint32_t i = 0; most != 0 && i < c->pool_count; i++) {
+        struct pool *p = c->pools[i];
+
+        if (p->open == 0 || !has_left(p))
+            wheel_cancel(&w->wheel, &p->left);
+        else if (!timer_armed(&p->left))
+            wheel_arm(&w->wheel, &p->left, mono_after(w->now, most));
+    }
+}
+
+/* --- what the control loop says of hosts --- */
+
 void pools_look(struct cluster_pools *c)
 {
     uint32_t epoch = atomic_load_explicit(c->rt.hosts.epoch, memory_order_acquire);
@@ -128,6 +182,7 @@ void pools_look(struct cluster_pools *c)
     for (uint32_t i = 0; c->idle_count > 0 && i < c->pool_count; i++)
         if (!list_empty(&c->pools[i]->idle) && !cluster_rt_serves(&c->rt, i))
             close_idle(c->pools[i]);
+    time_those_who_left(c);
 }
 
 void pools_retire(struct cluster_pools *c, struct snapshot *last)
@@ -135,6 +190,7 @@ void pools_retire(struct cluster_pools *c, struct snapshot *last)
     c->kept = snapshot_take(last);
     for (uint32_t i = 0; i < c->pool_count; i++)
         close_idle(c->pools[i]);
+    time_those_who_left(c);
 }
 
 bool pools_over(const struct cluster_pools *c)
@@ -547,6 +603,8 @@ void pool_closed(struct pool *p)
     struct cluster_pools *c = p->cluster;
 
     p->open--;
+    if (p->open == 0)
+        wheel_cancel(&c->worker->wheel, &p->left);
     slot_give(&c->rt, c->worker->setup.process, p->host);
     if (p->waiting_count > 0)
         note_served(p); /* the others at this host may need one in its place */

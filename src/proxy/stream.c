@@ -393,10 +393,36 @@ static void refer(struct stream *s, struct cluster_rt *cluster)
         pools_of(cluster)->streams++;
 }
 
+/* Without memory it goes on to refer to its configuration. */
+void stream_settle(struct stream *s)
+{
+    const struct route *from = s->x.route;
+    struct route *own = memory_take(sizeof(*own) + from->name.len);
+
+    if (own == NULL)
+        return;
+    *own = (struct route){
+        .name = bytes_from(own + 1, from->name.len),
+        .timeout = from->timeout,
+        .per_try_timeout = from->per_try_timeout,
+        .idle_timeout = from->idle_timeout,
+    };
+    if (from->name.len > 0)
+        memcpy(own + 1, from->name.data, from->name.len);
+    exchange_settle(&s->x, own);
+    s->own_route = own;
+    s->worker->allocations++;
+    s->adopted->uses--;
+    s->adopted = NULL;
+}
+
 void stream_bury(struct stream *s)
 {
     exchange_release(&s->x);
-    s->adopted->uses--;
+    if (s->adopted != NULL)
+        s->adopted->uses--;
+    else
+        memory_give(s->own_route);
     if (s->x.cluster != NULL)
         pools_of(s->x.cluster)->streams--;
     slab_give(&s->worker->streams, s);

@@ -45,7 +45,9 @@ struct retry_own {
 
 struct stream {
     struct worker *worker;
-    struct adopted *adopted; /* the configuration it was routed by */
+    struct adopted
+        *adopted; /* the configuration it was routed by; NULL: |own_route| is all of it */
+    struct route *own_route; /* of a tunnel without |adopted| */
     struct downstream *down;
     struct upstream *up;  /* NULL: none at present */
     struct pool *pool;    /* of the present attempt; NULL: none */
@@ -119,6 +121,12 @@ void stream_connect_failed(struct stream *s, enum attempt_fault fault);
 
 /* Writes what there is of the request to the connection. */
 void stream_send(struct stream *s);
+
+/*
+ * A tunnel may last longer than many configurations: it takes along what it needs of its own, so
+ * that they can be freed.
+ */
+void stream_settle(struct stream *s);
 
 /* The host has closed its half of a tunnel. */
 void stream_host_ended(struct stream *s);

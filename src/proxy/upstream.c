@@ -402,8 +402,10 @@ static bool take_final(struct upstream *up, struct message_head *head, struct by
     if (s->up != up)
         return false;
     gather_add(g, forwarding_write_answer(s, head));
-    if (s->x.tunnel)
+    if (s->x.tunnel) {
+        stream_settle(s);
         downstream_tunnel(s->down);
+    }
     return s->up == up;
 }
 

@@ -24,6 +24,7 @@ struct pool {
     struct list idle;    /* struct upstream, last used first */
     struct list waiting; /* struct stream, first come first */
     struct list served;  /* the worker's, where a waiting request got a connection in this turn */
+    struct timer left;   /* armed: the host left, and what is then still under way is broken off */
 };
 
 /*

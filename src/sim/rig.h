@@ -39,6 +39,7 @@ struct rig_settings {
     struct route route;              /* all but the match and the retries */
     struct route_retry retry;        /* the route's, where |attempts| is not 0 */
     struct listener_config listener; /* all but name, address, routes and state */
+    span_ns drain_wait;
     span_ns drain_timeout;
     struct bytes event_log; /* its path; empty: none */
     const char *name; /* the hosts are this name's addresses in |resolver|; NULL: given as such */

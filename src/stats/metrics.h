@@ -77,7 +77,10 @@ struct metric_info {
     X(connect_failover, COUNTER,                                                                   \
       "firebreak: requests moved to another host after a failed connect")                          \
     X(reuse_resend, COUNTER, "firebreak: requests sent again after a reused connection had died")  \
-    X(retry_budget_refused, COUNTER, "firebreak: resends the retry budget refused")                \
+    X(retry_budget_refused, COUNTER,                                                               \
+      "firebreak: retries and resends that the rate of resilience.retryBudget refused")            \
+    X(retry_places_refused, COUNTER,                                                               \
+      "firebreak: retries that maxRetries, or the share of Istio's retryBudget, refused")          \
     X(retry_too_late, COUNTER, "firebreak: retries not begun for want of time")
 
 /* cluster.<name>.retry.<metric>: answers thrown away for a retry; written by workers */

@@ -212,6 +212,7 @@ static void assert_default_process(const struct snapshot *s)
     assert_null(s->access_log.format);
     assert_int_equal(s->user.len, 0);
     assert_int_equal(s->memory_limit, 0);
+    assert_int_equal(s->drain_wait, 0);
     assert_int_equal(s->drain_timeout, 30 * NS_PER_S);
 }
 
@@ -594,17 +595,19 @@ static void retries_are_as_they_are_asked_for(void **state)
 
 static void the_ends_of_a_range_belong_to_it(void **state)
 {
-    struct snapshot *s = load("workers: 256\ndrainTimeout: 24h\nmemoryLimit: 16MiB\n"
-                              "listeners: [{name: w, listen: '[::]:0', trustedHops: 32,\n"
-                              "  limits: {headBytes: 256KiB, fields: 1, bufferBytes: 1024},\n"
-                              "  headTimeout: 1ms, routes: [{cluster: a, timeout: 8760h}]}]\n"
-                              "clusters: [{name: a, endpoints: [{address: '127.0.0.1:65535'}],\n"
-                              "  trafficPolicy: {outlierDetection: {maxEjectionPercent: 100,\n"
-                              "    consecutive5xxErrors: 4294967294}}}]\n",
-                              NULL);
+    struct snapshot *s =
+        load("workers: 256\ndrainWait: 24h\ndrainTimeout: 24h\nmemoryLimit: 16MiB\n"
+             "listeners: [{name: w, listen: '[::]:0', trustedHops: 32,\n"
+             "  limits: {headBytes: 256KiB, fields: 1, bufferBytes: 1024},\n"
+             "  headTimeout: 1ms, routes: [{cluster: a, timeout: 8760h}]}]\n"
+             "clusters: [{name: a, endpoints: [{address: '127.0.0.1:65535'}],\n"
+             "  trafficPolicy: {outlierDetection: {maxEjectionPercent: 100,\n"
+             "    consecutive5xxErrors: 4294967294}}}]\n",
+             NULL);
     (void)state;
 
     assert_int_equal(s->workers, 256);
+    assert_int_equal(s->drain_wait, 86400 * NS_PER_S);
     assert_int_equal(s->drain_timeout, 86400 * NS_PER_S);
     assert_int_equal(s->memory_limit, 16 << 20);
     assert_int_equal(s->listeners[0].trusted_hops, 32);

@@ -349,6 +349,69 @@ static void shedding_is_told_once_and_is_no_drain_yet(void **state)
     stop(w);
 }
 
+static void expect_message(struct world *w, enum message_kind kind, mono_ns at)
+{
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        struct message m;
+
+        assert_true(mailbox_take(&w->workers[i].base, &m));
+        assert_int_equal(m.kind, kind);
+        assert_true(at == 0 || m.at == at);
+        assert_false(mailbox_take(&w->workers[i].base, &m));
+    }
+}
+
+/* Nobody is told anything by |at|. */
+static void expect_silence(struct world *w, mono_ns at)
+{
+    struct message m;
+
+    turn_at(w, at);
+    for (uint32_t i = 0; i < WORKERS; i++)
+        assert_false(mailbox_take(&w->workers[i].base, &m));
+}
+
+static void with_a_drain_wait_workers_close_later_and_the_end_stays_where_it_was(void **state)
+{
+    struct world *w = start();
+    (void)state;
+
+    w->snapshot->drain_wait = 5 * S;
+    turn_at(w, 1001 * S);
+    control_drain(w->control);
+    assert_true(w->process->draining); /* /ready says so at once */
+    assert_true(control_drains(w->control));
+    assert_non_null(strstr(w->last_line, "after 5s"));
+    assert_non_null(strstr(w->last_line, "30s"));
+    expect_message(w, MESSAGE_SHED, 0);
+    expect_silence(w, 1003 * S);
+    control_drain(w->control); /* told again: nothing changes */
+    control_shed(w->control);
+    expect_silence(w, 1005 * S);
+    turn_at(w, 1006 * S);
+    expect_message(w, MESSAGE_DRAIN, 1031 * S);
+    assert_string_equal(w->events, "process.draining process.closing ");
+    stop(w);
+}
+
+static void quitting_does_not_wait_for_the_drain_wait(void **state)
+{
+    struct world *w = start();
+    (void)state;
+
+    w->snapshot->drain_wait = 5 * S;
+    turn_at(w, 1001 * S);
+    control_shed(w->control);
+    expect_message(w, MESSAGE_SHED, 0);
+    assert_false(control_drains(w->control));
+    control_drain(w->control);
+    control_quit(w->control);
+    turn_at(w, 1002 * S);
+    expect_message(w, MESSAGE_QUIT, 0);
+    expect_silence(w, 1007 * S);
+    stop(w);
+}
+
 static void drain_inside(struct world *w)
 {
     control_drain(w->control);
@@ -464,6 +527,8 @@ int main(void)
         cmocka_unit_test(messages_that_are_for_workers_change_nothing),
         cmocka_unit_test(draining_tells_each_worker_once_and_by_when),
         cmocka_unit_test(shedding_is_told_once_and_is_no_drain_yet),
+        cmocka_unit_test(with_a_drain_wait_workers_close_later_and_the_end_stays_where_it_was),
+        cmocka_unit_test(quitting_does_not_wait_for_the_drain_wait),
         cmocka_unit_test(draining_inside_a_turn_takes_the_turns_time),
         cmocka_unit_test(quitting_tells_each_worker_once_also_after_draining),
         cmocka_unit_test(quitting_at_once_is_a_drain_too_for_those_who_ask),

@@ -15,6 +15,7 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "io/error.h"
+#include "policy/name_set.h"
 
 #define S         NS_PER_S
 #define ASKED_MAX 16
@@ -43,6 +44,7 @@ struct world {
 };
 
 static struct world w;
+static span_ns web_hold; /* of the cluster "web" that is made next */
 
 static void lookup(struct resolver *r, struct bytes host, resolver_done done, void *owner)
 {
@@ -108,7 +110,8 @@ static struct snapshot *make(void)
     web[1] = named(s, "web.test", 2, 8080);
     db[0] = named(s, "DB.test", 3, 5432);
     fixed[0] = named(s, "", 9, 80);
-    c[0] = (struct cluster){.name = BYTES("web"), .endpoint_count = 2, .endpoints = web};
+    c[0] = (struct cluster){
+        .name = BYTES("web"), .endpoint_count = 2, .endpoints = web, .dns_hold = web_hold};
     c[1] = (struct cluster){.name = BYTES("db"), .endpoint_count = 1, .endpoints = db};
     c[2] = (struct cluster){.name = BYTES("fixed"), .endpoint_count = 1, .endpoints = fixed};
     s->cluster_count = 3;
@@ -145,7 +148,7 @@ static void stop(void)
 
 static void answer(const char *host, int error, const char *lasts, span_ns ttl)
 {
-    struct address at[DISCOVERY_ADDRESSES_MAX + 8];
+    struct address at[NAME_SET_MAX + 8];
     size_t n = strlen(lasts);
 
     for (size_t i = 0; i < n; i++)
@@ -359,20 +362,20 @@ static void an_address_that_two_have_is_one_host(void **state)
 
 static void more_addresses_than_a_name_may_have_are_dropped(void **state)
 {
-    struct address many[DISCOVERY_ADDRESSES_MAX + 50];
+    struct address many[NAME_SET_MAX + 50];
     struct asked a;
     (void)state;
 
     start();
-    for (size_t i = 0; i < DISCOVERY_ADDRESSES_MAX + 50; i++)
+    for (size_t i = 0; i < NAME_SET_MAX + 50; i++)
         many[i] =
             (struct address){.kind = ADDRESS_IPV4, .ip = {10, 1, (uint8_t)(i >> 8), (uint8_t)i}};
     a = w.asked[0];
     w.asked_count = 0;
-    a.done(a.owner, IO_OK, many, DISCOVERY_ADDRESSES_MAX + 50, 5 * S);
+    a.done(a.owner, IO_OK, many, NAME_SET_MAX + 50, 5 * S);
     follow();
     assert_int_equal(w.in_force->clusters[strcmp(a.host, "web.test") == 0 ? 0 : 1].endpoint_count,
-                     DISCOVERY_ADDRESSES_MAX + (strcmp(a.host, "web.test") == 0 ? 1 : 0));
+                     NAME_SET_MAX + (strcmp(a.host, "web.test") == 0 ? 1 : 0));
     stop();
 }
 
@@ -416,6 +419,63 @@ static void a_new_configuration_begins_with_what_is_known(void **state)
     next = discovery_fill(w.discovery, w.root);
     assert_int_equal(next->clusters[0].endpoint_count, 3);
     snapshot_drop(next);
+    stop();
+}
+
+static void what_an_answer_leaves_out_is_held_for_as_long_as_its_cluster_says(void **state)
+{
+    (void)state;
+
+    web_hold = 60 * S;
+    start();
+    answer("web.test", IO_OK, "\2\5", 5 * S);
+    follow();
+    answer("DB.test", IO_OK, "\5", 5 * S); /* this one holds nothing */
+    follow();
+    expect_hosts(1, HOSTS("10.0.0.5:5432"));
+    pass(5 * S);
+    answer("web.test", IO_OK, "\7", 5 * S);
+    follow();
+    expect_hosts(0, HOSTS("10.0.0.1:80", "10.0.0.2:8080", "10.0.0.5:8080", "10.0.0.7:8080"));
+    pass(5 * S);
+    answer("web.test", IO_OK, "\5\7", 5 * S); /* 5 is seen again */
+    assert_null(discovery_changed(w.discovery));
+    pass(50 * S);
+    answer("web.test", IO_OK, "\7", 5 * S);
+    follow();
+    expect_hosts(0, HOSTS("10.0.0.1:80", "10.0.0.5:8080", "10.0.0.7:8080"));
+    pass(10 * S);
+    answer("web.test", IO_TIMED_OUT, "", 0); /* no answer, no verdict */
+    assert_null(discovery_changed(w.discovery));
+    web_hold = 0;
+    stop();
+}
+
+/* A reload with another hold: the name is asked for anew, and nobody is lost meanwhile. */
+static void another_hold_begins_with_what_is_known(void **state)
+{
+    struct snapshot *root, *next;
+    (void)state;
+
+    start();
+    answer("web.test", IO_OK, "\5\6", 30 * S);
+    follow();
+    web_hold = 60 * S;
+    root = make();
+    web_hold = 0;
+    next = discovery_fill(w.discovery, root);
+    assert_int_equal(next->clusters[0].endpoint_count, 3);
+    assert_true(snapshot_attach_state(root, 1));
+    for (uint32_t i = 0; i < next->cluster_count; i++)
+        ((struct cluster *)(uintptr_t)next->clusters)[i].state =
+            cluster_state_take(root->clusters[i].state);
+    discovery_adopt(w.discovery, root, next);
+    answer("web.test", IO_OK, "\6", 30 * S);
+    assert_null(discovery_changed(w.discovery)); /* 5 is held now */
+    snapshot_drop(w.in_force);
+    snapshot_drop(w.root);
+    w.in_force = next;
+    w.root = root;
     stop();
 }
 
@@ -491,6 +551,8 @@ int main(void)
         cmocka_unit_test(more_addresses_than_a_name_may_have_are_dropped),
         cmocka_unit_test(a_name_that_is_no_longer_wanted_is_forgotten),
         cmocka_unit_test(a_new_configuration_begins_with_what_is_known),
+        cmocka_unit_test(what_an_answer_leaves_out_is_held_for_as_long_as_its_cluster_says),
+        cmocka_unit_test(another_hold_begins_with_what_is_known),
         cmocka_unit_test(without_a_resolver_all_stays_as_configured),
         cmocka_unit_test(law_hosts_are_those_of_the_last_good_answer),
     };

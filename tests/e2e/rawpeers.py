@@ -291,7 +291,7 @@ class Proxy:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(0.3)
         if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
+            self.process.send_signal(signal.SIGINT)
         try:
             code = self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:

@@ -137,7 +137,7 @@ def test_a_second_term_exits_at_once_and_hup_is_harmless():
         wait_for(lambda: "config.reload" in proxy.errors(), "the word about reload")
         proxy.process.send_signal(signal.SIGTERM)
         wait_for(lambda: refuses(proxy.port), "the listener to close")
-        proxy.process.send_signal(signal.SIGTERM)
+        proxy.process.send_signal(signal.SIGINT)
         assert proxy.process.wait(5) == 0
     release.set()
     upstream.close()

@@ -417,6 +417,28 @@ static void a_tunnel_knows_only_silence(void **state)
     check_end(&f, REASON_STREAM_IDLE, 101, FLAG_SI);
 }
 
+/* What it came by may be gone long before it ends. */
+static void a_tunnel_goes_on_by_a_route_of_its_own(void **state)
+{
+    const struct route own = {.idle_timeout = 7 * SEC};
+    struct fixture f;
+    (void)state;
+
+    open_fixture(&f, 1);
+    sent(&f);
+    SAY(&f, EVENT_TUNNEL, .status = 101);
+    exchange_settle(&f.x, &own);
+    assert_ptr_equal(f.x.route, &own);
+    assert_null(f.x.retry);
+    assert_int_equal(exchange_wakeup(&f.x), f.now + 7 * SEC);
+    f.now += 3 * SEC;
+    SAY(&f, EVENT_REFUSED, .reason = REASON_HOST_DRAIN);
+    assert_true(did(&f, ACTION_CUT));
+    assert_true(did(&f, ACTION_ABANDON));
+    assert_false(did(&f, ACTION_ACCUSE));
+    check_end(&f, REASON_HOST_DRAIN, 101, FLAG_LR);
+}
+
 static void a_client_that_leaves_is_no_failure_of_the_host(void **state)
 {
     struct fixture f;
@@ -601,6 +623,7 @@ int main(void)
         cmocka_unit_test(a_request_whole_after_its_answer_starts_no_clock),
         cmocka_unit_test(a_local_answer_nobody_reads_ends_without_a_route_too),
         cmocka_unit_test(a_tunnel_knows_only_silence),
+        cmocka_unit_test(a_tunnel_goes_on_by_a_route_of_its_own),
         cmocka_unit_test(a_client_that_leaves_is_no_failure_of_the_host),
         cmocka_unit_test(five_500s_accuse_the_host),
         cmocka_unit_test(every_request_ends_exactly_once_whatever_happens),
