@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from rawpeers import (OK, Proxy, Upstream, answers, config, parse_fields, proxied, status_of,
+from rawpeers import (OK, PATIENCE, Proxy, Upstream, answers, config, parse_fields, proxied, status_of,
                       wait_for)
 
 
@@ -343,6 +343,81 @@ def test_a_slow_reader_costs_one_buffer():
         while got < size:
             got += len(slow.conn.recv(1 << 20))
         assert got == size
+
+
+class Echo:
+    """Sends each byte of a body back as it comes. |gate|: waits for it once it has read |pause| bytes."""
+
+    def __init__(self, size, gate, pause):
+        self.size, self.gate, self.pause = size, gate, pause
+        self.moved = 0
+
+    def __call__(self, peer):
+        peer.conn.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        peer.read_head()
+        peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % self.size)
+        data = bytes(peer.buffer)
+        while True:
+            peer.send(data)
+            self.moved += len(data)
+            if self.moved == self.size:
+                return
+            if self.moved >= self.pause:
+                self.gate.wait(PATIENCE)
+            data = peer.conn.recv(65536)
+            if not data:
+                return
+
+
+@pytest.mark.parametrize("slow", ["client", "host", "both"])
+def test_an_echo_of_100_mb_waits_for_the_slow_side_and_is_held_by_nobody(slow):
+    block = os.urandom(1 << 20)
+    size = 100 * len(block)
+    go = threading.Event()
+    echo = Echo(size, go, size if slow == "client" else 3 << 20)
+    with proxied(echo) as (proxy, _):
+        before = proxy.rss()
+        client = proxy.client(receive_buffer=65536)
+        sent, got, digest = [0], [0], hashlib.sha256()
+
+        def send():
+            client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % size)
+            for _ in range(100):
+                client.send(block)
+                sent[0] += len(block)
+
+        def receive():
+            head = client.read_head()
+            assert status_of(head) == 200
+            data = bytes(client.buffer)
+            while data:
+                digest.update(data)
+                got[0] += len(data)
+                if got[0] == size:
+                    return
+                if slow != "host" and got[0] > 1 << 20:
+                    go.wait(PATIENCE)
+                data = client.conn.recv(65536)
+
+        threads = [threading.Thread(target=f) for f in (send, receive)]
+        for t in threads:
+            t.start()
+        seen, still = None, 0
+        while still < 30:  # until nothing moves any more
+            now = (sent[0], got[0], echo.moved, proxy.stat("http.web.downstream_cx_rx_bytes_total"),
+                   proxy.stat("http.web.downstream_cx_tx_bytes_total"))
+            seen, still = now, still + 1 if now == seen and echo.moved > 1 << 20 else 0
+            time.sleep(0.01)
+        assert max(seen) < size // 2
+        assert proxy.rss() - before < 4 << 20 or "Sanitizer" in os.environ.get("FIREBREAK", "")
+        go.set()
+        for t in threads:
+            t.join()
+        assert got[0] == size
+        assert digest.digest() == hashlib.sha256(block * 100).digest()
+        assert proxy.rss() - before < 4 << 20 or "Sanitizer" in os.environ.get("FIREBREAK", "")
+        record = proxy.records(1)[0]
+        assert (record["bytes_received"], record["bytes_sent"], record["response_flags"]) == (size, size, "-")
 
 
 def test_a_cut_answer_never_looks_whole():
