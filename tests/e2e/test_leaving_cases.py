@@ -178,6 +178,7 @@ class Host(rawpeers.Upstream):
                 self.requests += 1
                 peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n" + self.name)
             peer.send(SWITCH + self.name)
+            peer.conn.settimeout(None)  # a tunnel may be silent for long
             while data := peer.conn.recv(4096):
                 peer.conn.sendall(data)
         finally:
