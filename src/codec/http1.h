@@ -30,7 +30,7 @@ struct http1_limits {
 struct http1_fault {
     uint32_t status;     /* what a client is told: 400 413 414 431 501 505; for a response: 502 */
     const char *details; /* "http1.codec_error", "http1.headers_too_large", ... for the log */
-    const char *why;     /* words for a person: "two different Content-Length fields" */
+    const char *why;     /* words for a person: "more than one Content-Length" */
 };
 
 /* How far a head that is not whole yet has been looked at; zeroed at the head's first byte. */

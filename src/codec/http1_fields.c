@@ -119,49 +119,18 @@ enum http1_result head_note_connection(struct head_reader *r)
 
 /* --- Content-Length --- */
 
-/*
- * One number, or the same number several times with commas: |f->value| is cut to the first. False:
- * it is neither, or no file is so long.
- */
-static bool read_length(struct field *f, uint64_t *length)
-{
-    struct bytes rest = f->value;
-    size_t comma = bytes_find(rest, ',');
-
-    f->value = bytes_trim(bytes_slice(rest, 0, comma));
-    if (!bytes_parse_u64(f->value, length) || *length > INT64_MAX)
-        return false;
-    while (comma < rest.len) {
-        uint64_t again;
-
-        rest = bytes_skip(rest, comma + 1);
-        comma = bytes_find(rest, ',');
-        if (!bytes_parse_u64(bytes_trim(bytes_slice(rest, 0, comma)), &again) || again != *length)
-            return false;
-    }
-    return true;
-}
-
 enum http1_result head_note_length(struct head_reader *r)
 {
     struct message_head *head = r->head;
 
     if (head->known[FIELD_CONTENT_LENGTH] == 0)
         return HTTP1_OK;
-    for (uint32_t i = head->known[FIELD_CONTENT_LENGTH] - 1u; i < head->field_count; i++) {
-        struct field *f = &head->fields[i];
-        uint64_t length;
-
-        if (f->id != FIELD_CONTENT_LENGTH)
-            continue;
-        if (!read_length(f, &length))
-            return head_malformed(r, "Content-Length that is not one number");
-        if (head->stated_length && length != head->length)
-            return head_malformed(r, "two different Content-Length fields");
-        f->hop_by_hop = head->stated_length;
-        head->length = length;
-        head->stated_length = true;
-    }
+    if ((r->repeated >> FIELD_CONTENT_LENGTH & 1) != 0)
+        return head_malformed(r, "more than one Content-Length");
+    if (!bytes_parse_u64(message_value(head, FIELD_CONTENT_LENGTH), &head->length) ||
+        head->length > INT64_MAX)
+        return head_malformed(r, "Content-Length that is not one number");
+    head->stated_length = true;
     return HTTP1_OK;
 }
 
@@ -190,6 +159,9 @@ enum http1_result head_note_coding(struct head_reader *r)
 
     if (head->known[FIELD_TRANSFER_ENCODING] == 0)
         return HTTP1_OK;
+    if (head->known[FIELD_CONTENT_LENGTH] != 0)
+        return head_bad(r, 400, "http1.content_length_and_chunked_not_allowed",
+                        "both Transfer-Encoding and Content-Length");
     if (head->minor == 0)
         return head_bad(r, 400, "http1.transfer_encoding_not_allowed",
                         "Transfer-Encoding in an HTTP/1.0 message");

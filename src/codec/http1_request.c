@@ -184,9 +184,6 @@ static enum http1_result note_body(struct head_reader *r)
 {
     struct message_head *head = r->head;
 
-    if (head->known[FIELD_TRANSFER_ENCODING] != 0 && head->known[FIELD_CONTENT_LENGTH] != 0)
-        return head_bad(r, 400, "http1.content_length_and_chunked_not_allowed",
-                        "both Transfer-Encoding and Content-Length");
     if (head->known[FIELD_TRANSFER_ENCODING] != 0)
         return head_note_coding(r);
     if (head_note_length(r) != HTTP1_OK)

@@ -68,28 +68,11 @@ static enum http1_result read_status_line(struct head_reader *r)
 
 /* --- where the body ends --- */
 
-/* Chunked wins over a length, which then may not be passed on, nor the connection be kept. */
-static void overrule_length(struct message_head *head)
-{
-    if (head->body != BODY_CHUNKED || !head->stated_length)
-        return;
-    for (uint32_t i = 0; i < head->field_count; i++)
-        if (head->fields[i].id == FIELD_CONTENT_LENGTH)
-            head->fields[i].hop_by_hop = true;
-    head->stated_length = false;
-    head->length = 0;
-    head->keep_alive = false;
-}
-
 static enum http1_result note_framing(struct head_reader *r)
 {
     enum http1_result result = head_note_coding(r);
 
-    if (result == HTTP1_OK)
-        result = head_note_length(r);
-    if (result == HTTP1_OK)
-        overrule_length(r->head);
-    return result;
+    return result == HTTP1_OK ? head_note_length(r) : result;
 }
 
 static bool has_no_content(uint32_t status)
@@ -106,7 +89,7 @@ static void note_body(struct message_head *head, enum method method)
         if (has_no_content(head->status) && framed)
             head->keep_alive = false; /* whoever claims content may also send it */
         head->body = BODY_NONE;
-    } else if (head->body != BODY_CHUNKED && head->stated_length) {
+    } else if (head->stated_length) {
         head->body = BODY_LENGTH;
     } else if (head->body != BODY_CHUNKED) {
         head->body = BODY_TO_CLOSE;

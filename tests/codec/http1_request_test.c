@@ -289,13 +289,11 @@ static void a_length_is_one_plain_number(void **state)
         {POST "Content-Length: 5,\r\n\r\n", BAD_LENGTH},
         {POST "Content-Length: ,5\r\n\r\n", BAD_LENGTH},
         {POST "Content-Length: 5,,5\r\n\r\n", BAD_LENGTH},
-        {POST "Content-Length: 1, 1 ,1\r\n\r\nx",
-         "POST path=/ host=h 1.1 keep length=1 [Host: h] [Content-Length: 1]\nx\nend\n"},
-        {POST "Content-Length: 1\r\nContent-Length: 1, 1\r\nX: y\r\nContent-Length: 1\r\n\r\nx",
-         "POST path=/ host=h 1.1 keep length=1 [Host: h] [Content-Length: 1] "
-         "[!Content-Length: 1] [X: y] [!Content-Length: 1]\nx\nend\n"},
+        {POST "Content-Length: 1, 1\r\n\r\nx", BAD_LENGTH},
+        {POST "Content-Length: 1\r\nX: y\r\nContent-Length: 1\r\n\r\nx",
+         BAD("more than one Content-Length")},
         {POST "Content-Length: 0\r\nContent-Length: 1\r\n\r\nx",
-         BAD("two different Content-Length fields")},
+         BAD("more than one Content-Length")},
         {"GET / HTTP/1.1\r\n" H "Content-Length: 1\r\n\r\nx",
          "GET path=/ host=h 1.1 keep length=1"},
     };

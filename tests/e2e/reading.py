@@ -128,12 +128,10 @@ def target_of(method, target, hosts):
 
 
 def length_of(values):
-    parts = [p.strip(b" \t") for v in values for p in v.split(b",")]
-    if not all(re.fullmatch(rb"[0-9]+", p) for p in parts) or len({int(p) for p in parts}) != 1:
+    length = values[0].strip(b" \t")
+    if len(values) > 1 or not re.fullmatch(rb"[0-9]+", length) or int(length) > 2**63 - 1:
         raise Refused("length")
-    if int(parts[0]) > 2**63 - 1:
-        raise Refused("length")
-    return int(parts[0])
+    return int(length)
 
 
 def read_body(data, at, fields, minor):

@@ -266,7 +266,7 @@ def test_the_cases_are_read_alike(node, proxy, path):
 def test_the_second_reader_reads_what_it_should():
     """The judge is judged: known bytes, known readings."""
     (one, two), end = reading.read_requests(
-        b"POST http://o/a/../b%7e?q HTTP/1.1\r\nHost: h\r\nX: 1\r\nConnection: x\r\nContent-Length: 2, 2\r\n\r\nab"
+        b"POST http://o/a/../b%7e?q HTTP/1.1\r\nHost: h\r\nX: 1\r\nConnection: x\r\nContent-Length: 2\r\n\r\nab"
         b"PUT //c HTTP/1.0\r\nhost: k\r\nY:  2 \r\n\r\n")
     assert (one.method, one.target, one.host, one.fields, one.body) == (b"POST", b"/b~?q", b"o", [], b"ab")
     assert (two.method, two.target, two.host, two.fields, two.keep_alive) == (b"PUT", b"/c", b"k", [(b"Y", b"2")], False)

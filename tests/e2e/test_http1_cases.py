@@ -38,13 +38,11 @@ def test_c001_two_framings_are_refused(echoing, name):
     refused(echoing, case(name), 400)
 
 
-def test_c001_an_answer_with_both_is_taken_as_chunked():
+def test_c001_an_answer_with_both_is_502():
     with proxied(answers(case("C001-upstream1"))) as (proxy, _):
         head, body = proxy.client().get()
-    assert status_of(head) in (200, 502)
-    if status_of(head) == 200:
-        assert b"content-length" not in parse_fields(head)
-        assert body == b"hello"
+        assert status_of(head) == 502 and b"hello" not in body
+        assert proxy.records(1)[0]["response_flags"] == "UPE"
 
 
 def bad_body(data):
@@ -75,19 +73,9 @@ def test_c003_a_legal_extension_passes_and_is_dropped():
         assert b"5\r\nhello\r\n0\r\n\r\n" in upstream.all_bytes()
 
 
-@pytest.mark.parametrize("n", [1, 2, 4, 5, 6, 7, 8, 9, 11])
+@pytest.mark.parametrize("n", range(1, 12))
 def test_c005_odd_lengths_are_refused(echoing, n):
     refused(echoing, case(f"C005-client{n}"), 400)
-
-
-@pytest.mark.parametrize("n", [3, 10])
-def test_c005_equal_lengths_collapse_to_one(n):
-    with proxied(answers(OK)) as (proxy, upstream):
-        client = proxy.client()
-        client.send(case(f"C005-client{n}"))
-        assert status_of(client.answer()[0]) == 200
-        assert upstream.all_bytes().lower().count(b"content-length: 5\r\n") == 1
-        assert upstream.all_bytes().endswith(b"\r\n\r\nhello")
 
 
 def test_c005_an_answer_with_two_lengths_is_502():
