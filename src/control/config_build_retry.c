@@ -140,6 +140,11 @@ static void build_backoff(struct config_build *b, const struct config_backoff *f
     config_error_end(b->errors);
 }
 
+static bool says_when(const struct config_retry *from)
+{
+    return from->on.node != NULL || from->statuses.count > 0 || from->headers.count > 0;
+}
+
 const struct route_retry *config_build_retry(struct config_build *b,
                                              const struct config_retry *from)
 {
@@ -162,5 +167,5 @@ const struct route_retry *config_build_retry(struct config_build *b,
     retry->header_count = from->headers.count;
     retry->buffer_bytes = from->buffer_bytes;
     retry->count_in_answer = from->count_in_answer;
-    return from->attempts == 0 ? NULL : retry;
+    return from->attempts == 0 && !says_when(from) ? NULL : retry;
 }

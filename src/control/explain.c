@@ -303,7 +303,8 @@ static void put_retries(struct text *t, const struct snapshot *s, uint32_t clust
         for (uint32_t k = 0; k < s->listeners[i].route_count; k++) {
             const struct route *route = &s->listeners[i].routes[k];
 
-            if (route->cluster != cluster || route->retry == NULL)
+            if (route->cluster != cluster || route->retry == NULL ||
+                route->retry->policy.attempts == 0)
                 continue;
             put_route_retries(t, route);
             any = true;

@@ -161,6 +161,11 @@ bool cluster_rt_left(const struct cluster_rt *rt, uint32_t host)
     return h == NULL || host_health(h) == HOST_ABSENT || host_health(h) == HOST_DRAINING;
 }
 
+bool cluster_rt_is_out(const struct cluster_rt *rt, uint32_t host)
+{
+    return host_set_health_of(&rt->hosts, host) != HOST_HEALTHY;
+}
+
 uint32_t cluster_rt_connect_failed(struct cluster_rt *rt, uint32_t host, mono_ns now)
 {
     return outlier_learn(&rt->hosts.at[host]->runs, &rt->config->outlier, OUTLIER_CONNECT_FAILED, 0,

@@ -65,6 +65,9 @@ bool cluster_rt_serves(struct cluster_rt *rt, uint32_t host);
 /* Is it no longer one of the cluster's, or drained by hand? */
 bool cluster_rt_left(const struct cluster_rt *rt, uint32_t host);
 
+/* Is |host| ejected, drained or gone? It may serve all the same. */
+bool cluster_rt_is_out(const struct cluster_rt *rt, uint32_t host);
+
 /*
  * A connect that was really tried has failed, and no request waits for it any more: evidence all
  * the same. The triggers to tell the judge; 0: none.
@@ -80,6 +83,16 @@ static inline bool cluster_rt_queues_at_hosts(const struct cluster_rt *rt)
 static inline bool cluster_rt_connect_fails_all(const struct cluster_rt *rt)
 {
     return as_envoy(rt->config->differences, DIFFERENCE_CONNECT_FAILS_ALL);
+}
+
+static inline bool cluster_rt_ejection_closes(const struct cluster_rt *rt)
+{
+    return as_envoy(rt->config->differences, DIFFERENCE_EJECTION_CLOSES);
+}
+
+static inline bool cluster_rt_keeps_thrown_away(const struct cluster_rt *rt)
+{
+    return !as_envoy(rt->config->differences, DIFFERENCE_THROWN_AWAY_CLOSES);
 }
 
 static inline bool cluster_rt_refuses_full_buffer(const struct cluster_rt *rt)

@@ -55,6 +55,7 @@ static void fail(struct exchange *x, enum reason reason, struct actions *out)
     }
     if (x->flags == FLAG_NONE)
         x->flags = FLAG_LR; /* the answer was cut by us: its record must not look like a success */
+    x->cut = true;
     actions_add(out, (struct action){.kind = ACTION_CUT, .reason = reason});
     finish(x, out);
 }
@@ -261,8 +262,12 @@ static enum reason connect_reason(enum attempt_fault fault)
         return REASON_CONNECT_LOCAL;
     case FAULT_CONNECT_TIMEOUT:
         return REASON_CONNECT_TIMEOUT;
-    case FAULT_NONE:
     case FAULT_REFUSED:
+        return REASON_CONNECT_REFUSED;
+    case FAULT_UNREACHABLE:
+        return REASON_CONNECT_UNREACHABLE;
+    case FAULT_NONE:
+    case FAULT_UNCONNECTED:
     case FAULT_RESET:
     case FAULT_PROTOCOL:
         break;
@@ -279,7 +284,7 @@ static uint32_t failover_host(struct exchange *x, const struct retrying_case *c,
     uint32_t other;
 
     if (c->local || !x->cluster->config->connect_failover || x->failovers >= FAILOVERS_MAX ||
-        retrying_wanted(x, c))
+        (retrying_wanted(x, c) && x->retry->attempts > 0))
         return LB_NO_HOST;
     other = retrying_other_host(x);
     if (other != LB_NO_HOST)
@@ -331,14 +336,14 @@ static void weigh_head(struct exchange *x, const struct exchange_event *e, mono_
 {
     assert(x->state == EXCHANGE_SENT);
     attempt_learn(x, OUTLIER_ANSWERED, e->status, now, out);
-    endpoint_rt_count(x->cluster, attempt_present(x)->host,
-                      e->status >= 500 ? ENDPOINT_rq_error : ENDPOINT_rq_success);
     attempt_present(x)->status = e->status;
 }
 
 static void accept_head(struct exchange *x, const struct exchange_event *e, mono_ns now,
                         struct actions *out)
 {
+    endpoint_rt_count(x->cluster, attempt_present(x)->host,
+                      e->status >= 500 ? ENDPOINT_rq_error : ENDPOINT_rq_success);
     x->status = e->status;
     x->head_at = now;
     x->reason = REASON_VIA_UPSTREAM;
@@ -350,6 +355,7 @@ static void accept_head(struct exchange *x, const struct exchange_event *e, mono
 static void discard_answer(struct exchange *x, uint32_t status, mono_ns now, struct actions *out)
 {
     retry_cells_add(x->cluster->cells, status);
+    attempt_count_error(x);
     actions_add_simple(out, ACTION_DISCARD);
     attempt_end(x, ATTEMPT_ANSWERED, FLAG_NONE, now);
 }
@@ -365,15 +371,8 @@ static bool retry_answer(struct exchange *x, const struct exchange_event *e, mon
                     .rate_limited = e->rate_limited},
         .replayable = e->replayable,
     };
-    struct retrying_choice choice;
+    struct retrying_choice choice = retrying_choose(x, &c, now);
 
-    retrying_give_place(x); /* the outcome is known */
-    if (!retrying_wanted(x, &c)) {
-        if (x->retries > 0)
-            cluster_rt_count(x->cluster, CLUSTER_upstream_rq_retry_success, 1);
-        return false;
-    }
-    choice = retrying_choose(x, &c, now);
     if (choice.what == RETRYING_NOT)
         return false;
     discard_answer(x, e->status, now, out);
@@ -416,10 +415,9 @@ static bool may_resend(const struct exchange *x, const struct exchange_event *e)
            x->resends < RESENDS_MAX;
 }
 
-static void on_broken_early(struct exchange *x, const struct exchange_event *e, mono_ns now,
-                            struct actions *out)
+static void on_broken_early(struct exchange *x, const struct exchange_event *e, enum reason reason,
+                            mono_ns now, struct actions *out)
 {
-    enum reason reason = e->fault == FAULT_PROTOCOL ? REASON_PROTOCOL_ERROR : REASON_RESET;
     const struct retrying_case c = {
         .failure.kind = RETRY_FAILED_RESET,
         .replayable = e->replayable,
@@ -427,7 +425,6 @@ static void on_broken_early(struct exchange *x, const struct exchange_event *e, 
     uint32_t host = attempt_present(x)->host;
     struct retrying_choice choice;
 
-    cluster_rt_count(x->cluster, CLUSTER_upstream_rq_rx_reset, 1);
     actions_add_simple(out, ACTION_ABANDON);
     if (may_resend(x, e) && retrying_afford(x, now)) {
         attempt_end(x, ATTEMPT_RESET, FLAG_UC, now);
@@ -446,17 +443,26 @@ static void on_broken_early(struct exchange *x, const struct exchange_event *e, 
         go_on(x, &choice, now, out);
 }
 
+/* To Envoy an answer that the end of its connection cuts is no HTTP. */
+static bool malformed(const struct exchange *x, const struct exchange_event *e)
+{
+    return e->fault == FAULT_PROTOCOL ||
+           (!e->untouched && !x->tunnel && exchange_follows_envoy(x, DIFFERENCE_CUT_IS_MALFORMED));
+}
+
 static void on_broken(struct exchange *x, const struct exchange_event *e, mono_ns now,
                       struct actions *out)
 {
-    enum reason reason = e->fault == FAULT_PROTOCOL ? REASON_PROTOCOL_LATE : REASON_RESET_LATE;
+    bool bad = malformed(x, e);
+    enum reason reason = bad ? REASON_PROTOCOL_LATE : REASON_RESET_LATE;
 
     assert(x->state == EXCHANGE_SENT || x->state == EXCHANGE_ANSWERING);
+    if (bad)
+        cluster_rt_count(x->cluster, CLUSTER_upstream_cx_protocol_error, 1);
     if (x->state == EXCHANGE_SENT) {
-        on_broken_early(x, e, now, out);
+        on_broken_early(x, e, bad ? REASON_PROTOCOL_ERROR : REASON_RESET, now, out);
         return;
     }
-    cluster_rt_count(x->cluster, CLUSTER_upstream_rq_rx_reset, 1);
     actions_add_simple(out, ACTION_ABANDON);
     if (!x->tunnel)
         attempt_learn(x, OUTLIER_RESET, 0, now, out);
@@ -495,8 +501,6 @@ static void time_out_attempt(struct exchange *x, enum reason reason, mono_ns now
         return;
     if (x->state == EXCHANGE_QUEUED)
         cluster_rt_count(x->cluster, CLUSTER_upstream_rq_cancelled, 1);
-    else
-        cluster_rt_count(x->cluster, CLUSTER_upstream_rq_tx_reset, 1);
     if (x->state != EXCHANGE_QUEUED && reasons[reason].flag == FLAG_UT)
         endpoint_rt_count(x->cluster, attempt_present(x)->host, ENDPOINT_rq_timeout);
     actions_add_simple(out, ACTION_ABANDON);
@@ -568,10 +572,8 @@ static void drop_attempt(struct exchange *x, uint32_t flags, mono_ns now, struct
 {
     if (!attempt_open(x))
         return;
-    cluster_rt_count(x->cluster,
-                     x->state == EXCHANGE_QUEUED ? CLUSTER_upstream_rq_cancelled
-                                                 : CLUSTER_upstream_rq_tx_reset,
-                     1);
+    if (x->state == EXCHANGE_QUEUED)
+        cluster_rt_count(x->cluster, CLUSTER_upstream_rq_cancelled, 1);
     actions_add_simple(out, ACTION_ABANDON);
     attempt_end(x, ATTEMPT_CANCELLED, flags, now);
 }
@@ -630,6 +632,7 @@ void exchange_init(struct exchange *x, const struct exchange_setup *setup, mono_
     x->waits = false;
     x->holds_retry = false;
     x->tunnel = false;
+    x->cut = false;
 }
 
 void exchange_step(struct exchange *x, const struct exchange_event *event, mono_ns now,

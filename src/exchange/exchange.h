@@ -61,7 +61,9 @@ enum exchange_event_kind {
 
 enum attempt_fault {
     FAULT_NONE,
-    FAULT_REFUSED, /* connect: refused, unreachable, reset */
+    FAULT_REFUSED,     /* connect: nobody listens */
+    FAULT_UNREACHABLE, /* connect: no way to the host */
+    FAULT_UNCONNECTED, /* connect: ended by the host or the network in some other way */
     FAULT_CONNECT_TIMEOUT,
     FAULT_LOCAL,   /* connect: ours, no descriptors or ports */
     FAULT_RESET,   /* connection lost */
@@ -74,7 +76,7 @@ struct exchange_event {
     enum reason reason;
     uint32_t status;
     bool reused;       /* CONNECTED: it has served another request before */
-    bool untouched;    /* BROKEN: not one byte of an answer had come */
+    bool untouched;    /* BROKEN: not one byte of an answer had come, or of the one after a 1xx */
     bool replayable;   /* HEAD, CONNECT_FAILED, BROKEN, TIME: all that was sent can be sent again */
     bool marked;       /* HEAD: it has one of the route's retriable headers */
     bool rate_limited; /* HEAD: it has x-envoy-ratelimited */
@@ -169,6 +171,7 @@ struct exchange {
     bool waits; /* counted as waiting */
     bool holds_retry;
     bool tunnel;
+    bool cut; /* the answer was broken off by us */
 };
 
 struct exchange_setup {

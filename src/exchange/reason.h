@@ -27,6 +27,12 @@
     X(OVERFLOW, 503, UO, RESET_WHY("overflow"), RESET_TEXT "overflow")                             \
     X(QUEUE_TIMEOUT, 503, UO, "queue_timeout", RESET_TEXT "overflow")                              \
     X(PROCESS_FULL, 503, UO, "overload", RESET_TEXT "overflow")                                    \
+    X(CONNECT_REFUSED, 503, UF,                                                                    \
+      RESET_WHY("remote_connection_failure|delayed_connect_error:_Connection_refused"),            \
+      RESET_TEXT "remote connection failure")                                                      \
+    X(CONNECT_UNREACHABLE, 503, UF,                                                                \
+      RESET_WHY("remote_connection_failure|delayed_connect_error:_No_route_to_host"),              \
+      RESET_TEXT "remote connection failure")                                                      \
     X(CONNECT_FAILED, 503, UF, RESET_WHY("remote_connection_failure"),                             \
       RESET_TEXT "remote connection failure")                                                      \
     X(CONNECT_LOCAL, 503, UF, RESET_WHY("local_connection_failure"),                               \

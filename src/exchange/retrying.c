@@ -169,8 +169,13 @@ struct retrying_choice retrying_choose(struct exchange *x, const struct retrying
     const struct retrying_choice not = {.what = RETRYING_NOT};
     struct retrying_choice choice;
 
-    retrying_give_place(x);
-    if (!retrying_wanted(x, c) || !harmless(x, c))
+    retrying_give_place(x); /* the outcome is known */
+    if (!retrying_wanted(x, c)) {
+        if (x->retries > 0)
+            cluster_rt_count(x->cluster, CLUSTER_upstream_rq_retry_success, 1);
+        return not ;
+    }
+    if (!harmless(x, c))
         return not ;
     if (x->retries >= x->retry->attempts) {
         x->flags |= FLAG_URX;

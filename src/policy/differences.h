@@ -29,12 +29,18 @@
       "a connect that failed fails the request: it moves to no other host without a retry policy") \
     X(LOST_REUSE_FAILS, "lostReuseFails",                                                          \
       "a reused connection that the host had closed already fails the request, and counts")        \
+    X(CUT_IS_MALFORMED, "cutIsMalformed",                                                          \
+      "an answer that the end of its connection cuts is a protocol error (UPE, 502), not UC")      \
+    X(EJECTION_CLOSES, "ejectionCloses",                                                           \
+      "an ejection closes the host's connections even where panic goes on using it")               \
     X(QUEUE_PER_HOST, "queuePerHost",                                                              \
       "requests wait at the host that was picked, on their own worker; who waits for a connect "   \
       "is pending, too; a pool without any connection opens one beyond maxConnections")            \
     X(CONNECT_FAILS_ALL, "connectFailsAll",                                                        \
       "a connect that fails fails all requests that wait for that host on the worker")             \
     X(RETRY_ANY_METHOD, "retryAnyMethod", "a retry policy retries every method, POST too")         \
+    X(THROWN_AWAY_CLOSES, "thrownAwayCloses",                                                      \
+      "an answer that is thrown away for a retry closes its connection, unless it has no body")    \
     X(RETRY_ALWAYS_WAITS, "retryAlwaysWaits",                                                      \
       "every retry waits its back-off, and may go to the host that has just failed")               \
     X(RETRY_UNBUDGETED, "retryUnbudgeted",                                                         \

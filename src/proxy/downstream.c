@@ -25,18 +25,24 @@ static void process(struct downstream *d, struct bytes data);
 
 /* --- life --- */
 
+/* A request is under way. One whose answer is broken off ends before its connection does. */
+static bool under_request(const struct downstream *d)
+{
+    return d->stream != NULL &&
+           (d->stream->x.reason == REASON_CLIENT_GONE || d->stream->x.reason == REASON_SHUTDOWN);
+}
+
 static void count_closed(struct downstream *d)
 {
     struct listener_rt *l = d->listener;
     bool remote = d->client_ended;
-    bool active = d->stream != NULL;
 
     listener_uncount(l, HTTP_downstream_cx_active);
     listener_uncount(l, HTTP_downstream_cx_http1_active);
     listener_count(l, HTTP_downstream_cx_destroy, 1);
     listener_count(l, remote ? HTTP_downstream_cx_destroy_remote : HTTP_downstream_cx_destroy_local,
                    1);
-    if (!active)
+    if (!under_request(d))
         return;
     listener_count(l, HTTP_downstream_cx_destroy_active_rq, 1);
     listener_count(l,

@@ -172,6 +172,33 @@ static void time_those_who_left(struct cluster_pools *c)
 
 /* --- what the control loop says of hosts --- */
 
+static void drain_busy(struct pool *p)
+{
+    struct list *all = &p->cluster->worker->upstream_links;
+
+    for (struct list *at = all->next; at != all; at = at->next) {
+        struct upstream *up = CONTAINER_OF(at, struct upstream, all);
+
+        if (up->pool == p)
+            upstream_drain(up);
+    }
+}
+
+/* The connections of hosts that have gone out since the last look, whether they serve or not. */
+static void close_ejected(struct cluster_pools *c)
+{
+    for (uint32_t i = 0; i < c->rt.hosts.count; i++) {
+        struct pool *p = c->pools[i];
+        bool out = cluster_rt_is_out(&c->rt, i);
+
+        if (out && !p->out) {
+            close_idle(p);
+            drain_busy(p);
+        }
+        p->out = out;
+    }
+}
+
 void pools_look(struct cluster_pools *c)
 {
     uint32_t epoch = atomic_load_explicit(c->rt.hosts.epoch, memory_order_acquire);
@@ -179,6 +206,8 @@ void pools_look(struct cluster_pools *c)
     if (epoch == c->epoch)
         return;
     c->epoch = epoch;
+    if (cluster_rt_ejection_closes(&c->rt))
+        close_ejected(c);
     for (uint32_t i = 0; c->idle_count > 0 && i < c->pool_count; i++)
         if (!list_empty(&c->pools[i]->idle) && !cluster_rt_serves(&c->rt, i))
             close_idle(c->pools[i]);
@@ -617,6 +646,19 @@ void pools_adopt(struct cluster_pools *c, const struct cluster *config)
     hand_out(c); /* there may be more slots now */
 }
 
+void pool_wish_again(struct pool *p)
+{
+    p->wish_again = p->waiting_count > p->connecting;
+}
+
+static void open_all_wished(struct pool *p)
+{
+    open_wished(p);
+    if (p->wish_again && p->waiting_count > p->connecting)
+        open_wished(p);
+    p->wish_again = false;
+}
+
 /* Envoy wishes for a connection anew whenever it has served some of those who wait, and not all. */
 void pools_end_turn(struct worker *w)
 {
@@ -626,7 +668,7 @@ void pools_end_turn(struct worker *w)
         struct pool *p = CONTAINER_OF(at, struct pool, served);
 
         if (p->waiting_count > p->connecting && cluster_rt_queues_at_hosts(&p->cluster->rt))
-            open_wished(p);
+            open_all_wished(p);
         else if (!list_empty(&p->cluster->queue))
             slot_count_overflow(&p->cluster->rt);
     }

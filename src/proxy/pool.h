@@ -52,6 +52,9 @@ void pool_accuse(struct cluster_pools *c, uint32_t host, uint32_t triggers);
 /* A connection is gone, and its slot free. */
 void pool_closed(struct pool *p);
 
+/* It went after a whole answer, for its age or the requests it had: Envoy then looks twice. */
+void pool_wish_again(struct pool *p);
+
 /* A host serves no more: what is idle towards it is closed. */
 void pools_look(struct cluster_pools *c);
 

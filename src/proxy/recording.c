@@ -18,6 +18,23 @@ static void count_answer(struct listener_rt *l, uint32_t status)
     listener_count(l, HTTP_downstream_rq_completed, 1);
 }
 
+/* What the client or the proxy breaks off is a stream reset to Envoy, by both of them. */
+static void count_resets(struct listener_rt *l, const struct exchange *x)
+{
+    bool early = x->status != 0 && !exchange_request_complete(x);
+
+    if (x->flags == FLAG_NONE && !early)
+        return;
+    if (early)
+        listener_count(l, HTTP_downstream_rq_response_before_rq_complete, 1);
+    if (early || x->cut || x->reason == REASON_CLIENT_GONE)
+        listener_count(l, HTTP_downstream_rq_rx_reset, 1);
+    if (x->cut)
+        listener_count(l, HTTP_downstream_rq_tx_reset, 1);
+    if (x->flags & FLAG_SI)
+        listener_count(l, HTTP_downstream_rq_idle_timeout, 1);
+}
+
 static void count_downstream(struct stream *s)
 {
     struct listener_rt *l = s->down->listener;
@@ -32,14 +49,9 @@ static void count_downstream(struct stream *s)
         listener_count(l, HTTP_no_cluster, 1);
     else
         listener_count(l, HTTP_rq_total, 1);
-    if (x->reason == REASON_CLIENT_GONE)
-        listener_count(l, HTTP_downstream_rq_rx_reset, 1);
     if (x->reason == REASON_BODY_TIMEOUT)
         listener_count(l, HTTP_downstream_rq_timeout, 1);
-    if (x->flags & FLAG_SI)
-        listener_count(l, HTTP_downstream_rq_idle_timeout, 1);
-    if (x->status != 0 && !exchange_request_complete(x))
-        listener_count(l, HTTP_downstream_rq_response_before_rq_complete, 1);
+    count_resets(l, x);
 }
 
 /* Is the status one that no host and no rule of the cluster led to? */
@@ -104,8 +116,12 @@ static span_ns since_start(const struct exchange *x, mono_ns at)
 /* Why there was no connection; NULL: there was. */
 static const char *transport_failure(enum reason reason)
 {
+    if (reason == REASON_CONNECT_REFUSED)
+        return "delayed_connect_error: Connection refused";
+    if (reason == REASON_CONNECT_UNREACHABLE)
+        return "delayed_connect_error: No route to host";
     if (reason == REASON_CONNECT_FAILED)
-        return "connect failed: refused, unreachable or reset";
+        return "connect broken off by the host or the network";
     if (reason == REASON_CONNECT_TIMEOUT)
         return "connect timeout";
     return reason == REASON_CONNECT_LOCAL ? "no descriptors, memory or local ports" : NULL;

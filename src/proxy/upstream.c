@@ -32,11 +32,21 @@ static void bury_later(struct upstream *up)
     list_push_back(&up->pool->cluster->worker->dead_upstreams, &up->all);
 }
 
+/* It has had as many requests as it may. */
+static bool worn_out(const struct upstream *up)
+{
+    uint32_t most = up->pool->cluster->rt.config->limits.max_requests_per_connection;
+
+    return most != 0 && up->requests >= most;
+}
+
 /* The link is gone; the slot falls free. */
 static void end(struct upstream *up)
 {
     struct pool *pool = up->pool;
 
+    if (worn_out(up))
+        cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_max_requests, 1);
     bury_later(up);
     pool_closed(pool);
 }
@@ -82,10 +92,10 @@ static void connect_failed(struct upstream *up, enum attempt_fault fault)
     cluster_rt_count(rt, CLUSTER_upstream_cx_connect_fail, 1);
     endpoint_rt_count(rt, pool->host, ENDPOINT_cx_connect_fail);
     pool->connecting--;
-    if (fault == FAULT_REFUSED)
-        close_by_host(up);
-    else
+    if (fault == FAULT_CONNECT_TIMEOUT || fault == FAULT_LOCAL)
         upstream_close(up);
+    else
+        close_by_host(up);
     pool_connect_failed(pool, fault);
 }
 
@@ -214,19 +224,23 @@ void upstream_write_failed(struct upstream *up)
     upstream_pace(up);
 }
 
+/* |retire_at| of one that carries no more requests: its host was ejected. */
+#define DRAINED ((mono_ns)0)
+
+void upstream_drain(struct upstream *up)
+{
+    if (up->state == UPSTREAM_BUSY)
+        up->retire_at = DRAINED;
+}
+
 static bool clean(struct upstream *up)
 {
-    uint32_t most = cluster_of(up)->config->limits.max_requests_per_connection;
-
-    if (!up->reusable || up->ended || up->write_failed)
+    if (!up->reusable || up->ended || up->write_failed || worn_out(up))
         return false;
-    if (most != 0 && up->requests >= most) {
-        cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_max_requests, 1);
-        return false;
-    }
     if (up->pool->cluster->worker->now < up->retire_at)
         return true;
-    cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_max_duration_reached, 1);
+    if (up->retire_at != DRAINED)
+        cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_max_duration_reached, 1);
     return false;
 }
 
@@ -240,6 +254,7 @@ void upstream_release(struct upstream *up)
 {
     bool sent = stream_sent_whole(up->stream);
     bool good = clean(up) && sent;
+    struct pool *pool = up->pool;
 
     up->stream = NULL;
     if (up->ended) {
@@ -249,12 +264,16 @@ void upstream_release(struct upstream *up)
     if (!sent)
         count_broken(up, CLUSTER_upstream_cx_destroy_local_with_active_rq);
     if (!good) {
+        bool served_its_time = sent && up->reusable && !up->write_failed;
+
         upstream_close(up);
+        if (served_its_time)
+            pool_wish_again(pool);
         return;
     }
     up->state = UPSTREAM_IDLE;
     upstream_pace(up);
-    pool_ready(up->pool, up);
+    pool_ready(pool, up);
 }
 
 /* Nothing but a FIN says where the bytes of a tunnel end: one that is cut must not have it. */
@@ -296,8 +315,6 @@ static void broken(struct upstream *up, enum attempt_fault fault)
 {
     struct stream *s = up->stream;
 
-    if (fault == FAULT_PROTOCOL)
-        cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_protocol_error, 1);
     stream_event(s, &(struct exchange_event){
                         .kind = EVENT_BROKEN,
                         .fault = fault,
@@ -316,7 +333,14 @@ static bool is_interim(const struct message_head *head)
     return head->status < 200 && head->status != 101;
 }
 
-/* Is |*in| all of the body that nobody wants, and no more? */
+/* Bytes nobody asked for: the next answer could not be trusted. */
+static void received_more(struct upstream *up)
+{
+    up->reusable = false;
+    cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_protocol_error, 1);
+}
+
+/* Has |*in| all of the body that nobody wants? What follows it is left. */
 static bool read_out(struct http1_body *body, struct bytes *in)
 {
     while (!http1_body_done(body)) {
@@ -324,16 +348,19 @@ static bool read_out(struct http1_body *body, struct bytes *in)
         struct http1_fault fault;
 
         if (http1_body_read(body, in, &data, &trailers, &fault) != HTTP1_OK)
-            return http1_body_done(body) && in->len == 0;
+            break;
     }
-    return in->len == 0;
+    return http1_body_done(body);
 }
 
 static void finish_discarding(struct upstream *up, struct http1_body *body, struct bytes *in)
 {
-    bool whole = read_out(body, in);
+    bool keep = http1_body_done(body) || cluster_rt_keeps_thrown_away(cluster_of(up));
+    bool whole = keep && read_out(body, in);
 
     up->discarding = false;
+    if (whole && in->len > 0)
+        received_more(up);
     if (!whole || !up->sent_whole)
         count_broken(up, CLUSTER_upstream_cx_destroy_local_with_active_rq);
     if (!whole || !clean(up)) {
@@ -431,6 +458,7 @@ static bool take_head(struct upstream *up, struct bytes *in, struct gather *g)
     gather_add(g, forwarding_write_interim(s, head));
     gather_flush(g); /* the next head is written to the same scratch */
     exchange_interim(&s->x);
+    up->answer_seen = in->len > 0;
     return true;
 }
 
@@ -458,10 +486,8 @@ static void take_body(struct upstream *up, struct bytes *in, struct gather *g)
     gather_flush(g);
     if (result == RELAY_BAD)
         broken(up, FAULT_PROTOCOL);
-    if (result == RELAY_DONE && in->len > 0) {
-        up->reusable = false; /* bytes nobody asked for: the next answer could not be trusted */
-        cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_protocol_error, 1);
-    }
+    if (result == RELAY_DONE && in->len > 0)
+        received_more(up);
     if (result == RELAY_DONE)
         complete(up);
 }
@@ -575,9 +601,11 @@ static void on_ended(void *owner)
 
 static enum attempt_fault connect_fault(int error)
 {
-    return error == IO_NO_DESCRIPTORS || error == IO_NO_MEMORY || error == IO_NO_PORTS
-               ? FAULT_LOCAL
-               : FAULT_REFUSED;
+    if (error == IO_NO_DESCRIPTORS || error == IO_NO_MEMORY || error == IO_NO_PORTS)
+        return FAULT_LOCAL;
+    if (error == IO_REFUSED)
+        return FAULT_REFUSED;
+    return error == IO_UNREACHABLE ? FAULT_UNREACHABLE : FAULT_UNCONNECTED;
 }
 
 static void on_failed(void *owner, int error)

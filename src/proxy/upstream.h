@@ -72,6 +72,9 @@ void upstream_pace(struct upstream *up);
 /* The link takes no more: see |write_failed|. */
 void upstream_write_failed(struct upstream *up);
 
+/* Busy, it is closed after the request that it carries. */
+void upstream_drain(struct upstream *up);
+
 void upstream_close(struct upstream *up);
 void upstream_bury(struct upstream *up);
 

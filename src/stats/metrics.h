@@ -56,10 +56,10 @@ struct metric_info {
     X(upstream_rq_cancelled, COUNTER, "attempts given up before they got a connection")            \
     X(upstream_rq_timeout, COUNTER, "attempts ended by the route timeout")                         \
     X(upstream_rq_per_try_timeout, COUNTER, "attempts ended by the per-try timeout")               \
-    X(upstream_rq_rx_reset, COUNTER, "attempts broken by the host")                                \
-    X(upstream_rq_tx_reset, COUNTER, "attempts broken off by the proxy")                           \
+    X(upstream_rq_rx_reset, COUNTER, "streams the host reset; over HTTP/1 there are none")         \
+    X(upstream_rq_tx_reset, COUNTER, "streams the proxy reset; over HTTP/1 there are none")        \
     X(upstream_rq_retry, COUNTER, "retries sent")                                                  \
-    X(upstream_rq_retry_success, COUNTER, "retries that brought an answer not to be retried")      \
+    X(upstream_rq_retry_success, COUNTER, "retries that ended in what is not to be retried")       \
     X(upstream_rq_retry_overflow, COUNTER, "retries refused by maxRetries or the retry budget")    \
     X(upstream_rq_retry_limit_exceeded, COUNTER, "failures whose retries were used up")            \
     X(upstream_rq_retry_backoff_exponential, COUNTER, "retries sent after a back-off")             \
@@ -167,7 +167,8 @@ struct metric_info {
     X(downstream_rq_3xx, COUNTER, "answers 3xx")                                                   \
     X(downstream_rq_4xx, COUNTER, "answers 4xx")                                                   \
     X(downstream_rq_5xx, COUNTER, "answers 5xx")                                                   \
-    X(downstream_rq_rx_reset, COUNTER, "requests the client broke off")                            \
+    X(downstream_rq_rx_reset, COUNTER, "requests broken off, by the client or by the proxy")       \
+    X(downstream_rq_tx_reset, COUNTER, "answers the proxy broke off")                              \
     X(downstream_rq_timeout, COUNTER, "requests whose body took too long")                         \
     X(downstream_rq_header_timeout, COUNTER, "requests whose head took too long")                  \
     X(downstream_rq_idle_timeout, COUNTER, "requests on which nothing moved for too long")         \

@@ -532,14 +532,16 @@ static void retries_are_off_unless_asked_for_and_careful_where_little_is_said(vo
         load("listeners: [{name: w, listen: 127.0.0.1:0, routes: [\n"
              "  {cluster: a, match: {path: /1}},\n"
              "  {cluster: a, match: {path: /2}, retry: {attempts: 0, on: [5xx]}},\n"
+             "  {cluster: a, match: {path: /3}, retry: {attempts: 0}},\n"
              "  {cluster: a, retry: {}}]}]\n"
              "clusters: [{name: a, endpoints: [{address: 127.0.0.1:1}]}]\n",
              NULL);
-    const struct route_retry *retry = s->listeners[0].routes[2].retry;
+    const struct route_retry *retry = s->listeners[0].routes[3].retry;
     (void)state;
 
     assert_null(s->listeners[0].routes[0].retry);
-    assert_null(s->listeners[0].routes[1].retry);
+    assert_null(s->listeners[0].routes[2].retry);
+    assert_int_equal(s->listeners[0].routes[1].retry->policy.attempts, 0);
     assert_int_equal(retry->policy.attempts, 1);
     assert_int_equal(retry->policy.on, RETRY_ON_CONNECT_FAILURE | RETRY_ON_REFUSED_STREAM |
                                            RETRY_ON_RESET_BEFORE_REQUEST);

@@ -108,6 +108,17 @@ def test_a_whole_answer_that_is_thrown_away_leaves_its_connection():
         assert c.proxy.records(1)[0]["response_flags"] == "URX"
 
 
+def test_as_envoy_it_costs_its_connection_unless_it_has_no_body():
+    for answer, connections in ((BUSY, 4), (b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", 2)):
+        with Cluster("{ on: [5xx], attempts: 1, backoff: {base: 1ms, max: 1ms} }", answers(answer), answers(answer),
+                     cluster=f"{NO_EJECTION}\nresilience: {{ differences: {{ thrownAwayCloses: envoy }} }}") as c:
+            peer = c.proxy.client()
+            for _ in range(3):
+                peer.send(GET)
+                assert status_of(peer.answer()[0]) == 503
+            assert c.stat("upstream_cx_total") == connections
+
+
 def test_used_up_retries_of_refused_connects_are_urx_uf():
     with Cluster("{ on: [connect-failure], attempts: 1 }", answers(OK), answers(OK)) as c:
         for u in c.upstreams:

@@ -20,7 +20,8 @@ import scenarios_limits  # noqa: E402,F401
 import scenarios_outlier  # noqa: E402,F401
 import scenarios_retries  # noqa: E402,F401
 
-random_scenarios.register(int(os.environ.get("FIREBREAK_ENVOY_SEEDS", "6")))
+random_scenarios.register(int(os.environ.get("FIREBREAK_ENVOY_SEEDS", "6")),
+                          int(os.environ.get("FIREBREAK_ENVOY_FIRST_SEED", "1")))
 
 
 def pytest_generate_tests(metafunc):

@@ -4,6 +4,7 @@ import pathlib
 
 import differences
 import harness
+import section12
 
 WRITTEN = pathlib.Path(harness.ROOT) / "docs" / "envoy-comparison.md"
 
@@ -19,6 +20,12 @@ the reasons below (`tests/envoy/differences.py`); the values on both sides are i
 other difference fails the test, and so does one that no longer occurs.
 """
 
+DIFFERENT = """\
+Each is a row of [differences.md](differences.md), under *Not switchable*: what `semantics: envoy` switches is equal here."""
+
+EXAMPLES = """\
+Of `reference/envoy-semantics.md`, section 12, with the names it gives them: where each is played. Files are below `tests/`."""
+
 FOOT = """
 Left out: numbers of bytes on the wire (the names of the fields that each adds differ), histograms, and what belongs to
 Envoy's discovery (`update_*`, `version`, `assignment_*`, `max_host_weight`, `default.total_match_count`).
@@ -28,7 +35,7 @@ Envoy's discovery (`update_*`, `version`, `assignment_*`, `max_host_weight`, `de
 def verdict(outcome):
     if outcome.unlisted or outcome.gone:
         return "NOT AS LISTED"
-    named = [reason.key for reason in outcome.reasons if not reason.everywhere]
+    named = [reason.key for reason in outcome.reasons]
     return ", ".join(named) if named else "equal"
 
 
@@ -50,7 +57,8 @@ def document(outcomes):
         lines += [f"| `{n}` | {o.scenario.says} | {verdict(o)} |"
                   for n, o in named.items() if o.scenario.area == area]
         lines.append("")
-    lines += ["## What differs, and why", "", "| | why |", "|---|---|"]
+    lines += ["## What differs, and why", "", DIFFERENT, "", "| | why |", "|---|---|"]
     given = [r for r in differences.REASONS if any(r in o.reasons for o in named.values())]
-    lines += [f"| {r.key}{' (in all)' if r.everywhere else ''} | {r.why} |" for r in given]
+    lines += [f"| `{r.key}` | {r.why} |" for r in given]
+    lines += ["", "## The worked examples", "", EXAMPLES, "", *section12.table()]
     return "\n".join(lines) + "\n" + FOOT

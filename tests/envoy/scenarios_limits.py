@@ -128,6 +128,12 @@ def requests_per_connection(s):
     s.get_each(200, 200, 200, 200, 200)
 
 
+@scenario(AREA, "a connection that has had its requests ends, and two wait: the second is turned down twice",
+          limits={"max_connections": 1}, max_requests_per_connection=1)
+def last_request_with_waiters(s):
+    release_in_order(s, hold(s, 4))
+
+
 @scenario(AREA, "max_requests_per_connection 1: one each", max_requests_per_connection=1)
 def one_request_per_connection(s):
     s.get_each(200, 200)

@@ -98,6 +98,12 @@ def refused_5xx(s):
     ejected(s)
 
 
+@scenario(AREA, "refused connects, all as by default: five are five 503 (O7)", outlier=rules(), panic=0)
+def refused_by_default(s):
+    refuse(s, 5)
+    ejected(s)
+
+
 @scenario(AREA, "split: refused connects are local failures, gateway and 5xx rules do not see them", panic=0,
           outlier=rules(split_external_local_origin_errors=True, **BOTH))
 def refused_split(s):
@@ -336,6 +342,26 @@ def only_host_in_panic(s):
     s.get()
 
 
+def ten(name, says, out, threshold):
+    """Of ten hosts |out| are ejected; how many are used then?"""
+    def play(s):
+        s.group = "until they are out, and after"
+        for _ in range(out):
+            s.get(500)
+        ejected(s, out)
+        for _ in range(20):
+            s.get()
+        s.observe("hosts used", len({c.script.seen[0][0] for c in s.calls[out:]}))
+    play.__name__ = name
+    scenario(AREA, says, hosts=10, panic=threshold, outlier=rules(consecutive_5xx=1))(play)
+
+
+ten("four_of_ten", "panic below 50 %: four of ten are healthy, all ten are used (P1)", 6, 50)
+ten("five_of_ten", "panic below 50 %: five of ten are healthy, only they are used (P2)", 5, 50)
+ten("eight_of_ten", "panic below 90 %: eight of ten carry all, so there is none (P3)", 2, 90)
+ten("seven_of_ten", "panic below 90 %: seven of ten do not carry all: all ten are used (P4)", 3, 90)
+
+
 # A 503 ejects for less than an interval, so that a return tells of a sweep.
 STATISTICAL = {"interval": 4, "base_ejection_time": 0.001, "consecutive_5xx": 1000,
                "consecutive_gateway_failure": 1, "enforcing_consecutive_gateway_failure": 100}
@@ -364,6 +390,13 @@ def rates(s, count, good):
           outlier=rules(success_rate_request_volume=10, **STATISTICAL))
 def success_rate(s):
     rates(s, 10, [5, 10, 10, 10, 10])
+    s.await_stat(outlier_detection__ejections_enforced_success_rate=1)
+
+
+@scenario(AREA, "success rate: one of five at 60 % is out at the sweep (O12)", hosts=5, panic=0,
+          outlier=rules(success_rate_request_volume=10, **STATISTICAL))
+def success_rate_of_60(s):
+    rates(s, 10, [6, 10, 10, 10, 10])
     s.await_stat(outlier_detection__ejections_enforced_success_rate=1)
 
 

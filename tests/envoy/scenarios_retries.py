@@ -39,6 +39,19 @@ def thrown_away_with_body(s):
     s.get()
 
 
+@scenario(AREA, "so is it where all of the body came with the head", retry=on("5xx", 1))
+def thrown_away_whole(s):
+    s.get([answer(503), answer()])
+    s.get([raw(b"HTTP/1.1 500 No\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n"), answer()])
+    s.get([bare(503), answer()])
+
+
+@scenario(AREA, "an answer to HEAD that is thrown away, with a body all the same", retry=on("5xx", 1))
+def thrown_away_with_too_much(s):
+    s.get([answer(503), answer(body=b"")], method="HEAD")
+    s.get()
+
+
 @scenario(AREA, "5xx covers resets, FIN, garbage", retry=on("5xx"))
 def covered_by_5xx(s):
     s.get_each(*[[first, answer()] for first in (RESET, FIN, GARBAGE)])
@@ -68,6 +81,16 @@ def connect_failure(s):
 @scenario(AREA, "connect-failure does not cover resets and statuses", retry=on("connect-failure"))
 def not_covered_by_connect_failure(s):
     s.get_each(*[[first, answer()] for first in (RESET, bare(503))])
+
+
+@scenario(AREA, "a retry that ends in what is not covered is a success", hosts=2, retry=on("connect-failure"))
+def not_covered_after_a_retry(s):
+    s.get_each(200, 200)
+    first = s.hosts[s.calls[0].script.seen[0][0]]
+    first.refuse()
+    first.drop_idle()
+    s.await_stat(upstream_cx_active=1)
+    s.get(RESET)
 
 
 @scenario(AREA, "connect-failure covers connects that time out", retry=on("connect-failure"), connect_timeout=0.1)
@@ -162,6 +185,12 @@ def per_try_timeouts(s):
     s.get(silent())
 
 
+@scenario(AREA, "per-try timeouts within the route's, whichever comes first (R4)", timeout=0.5,
+          retry=on("5xx", 5, per_try_timeout=0.2))
+def three_tries_in_time(s):
+    s.get(silent())
+
+
 @scenario(AREA, "a per-try timeout is no connect-failure", timeout=5, retry=on("connect-failure", per_try_timeout=0.1))
 def per_try_timeout_not_covered(s):
     s.get([silent(), answer()])
@@ -216,19 +245,36 @@ def budget_of_one(s):
     s.get([bare(503), answer()])
 
 
-@scenario(AREA, "a retry budget of 50 %: of six under way three may be retries", retry=on("5xx"),
-          limits={"retry_budget": {"budget_percent": 50, "min_retry_concurrency": 0}})
-def budget_by_requests(s):
-    calls = [s.start(held(answer())) for _ in range(3)]
+def over_budget(s, beside, failing):
+    """|beside| requests are held, then |failing| fail, each of whose retries is held too, if it is made."""
+    calls = [s.start(held(answer())) for _ in range(beside)]
     for call in calls:
         s.reached(call)
-    for _ in range(5):
+    for _ in range(failing):
         calls.append(s.start([bare(503), held(answer())]))
         s.await_true(lambda: len(calls[-1].script.seen) == 2 or s.answered(calls[-1]), "a retry or a refusal")
         s.quiet()
-    s.observe("retried", [len(c.script.seen) for c in calls])
+    s.observe("retried", sum(len(c.script.seen) == 2 for c in calls))
     for call in calls:
         s.release(call)
+
+
+@scenario(AREA, "a retry budget of 20 %, at least three: of thirty under way six may be retries (C4)", retry=on("5xx"),
+          limits={"retry_budget": {"budget_percent": 20, "min_retry_concurrency": 3}})
+def budget_of_thirty(s):
+    over_budget(s, 24, 8)
+
+
+@scenario(AREA, "a retry budget of 20 %, at least three: of few under way three may be (C5)", retry=on("5xx"),
+          limits={"retry_budget": {"budget_percent": 20, "min_retry_concurrency": 3}})
+def budget_of_few(s):
+    over_budget(s, 0, 5)
+
+
+@scenario(AREA, "a retry budget of 50 %: of six under way three may be retries", retry=on("5xx"),
+          limits={"retry_budget": {"budget_percent": 50, "min_retry_concurrency": 0}})
+def budget_by_requests(s):
+    over_budget(s, 3, 5)
 
 
 @scenario(AREA, "an overflow is not retried", retry=on("5xx,reset,connect-failure", 3), limits={"max_requests": 1})

@@ -114,7 +114,7 @@ static void a_failed_connect_moves_to_another_host_once(void **state)
     SAY(&f, EVENT_MUST_WAIT);
     SAY(&f, EVENT_CONNECT_FAILED, .fault = FAULT_REFUSED);
     assert_false(did(&f, ACTION_ATTEMPT));
-    check_end(&f, REASON_CONNECT_FAILED, 503, FLAG_UF);
+    check_end(&f, REASON_CONNECT_REFUSED, 503, FLAG_UF);
 }
 
 static void without_failover_the_first_failed_connect_is_the_answer(void **state)
@@ -220,6 +220,79 @@ static void an_answer_cut_short_cuts_the_client_off(void **state)
     assert_true(did(&f, ACTION_CUT));
     assert_false(did(&f, ACTION_RESPOND));
     check_end(&f, REASON_RESET_LATE, 200, FLAG_UC);
+}
+
+/* Each cut of an answer: where in it, and what Envoy makes of it. */
+static const struct {
+    bool answering, untouched, envoy;
+    enum reason reason;
+    uint32_t status, flags, malformed;
+} cuts[] = {
+    {false, true, false, REASON_RESET, 503, FLAG_UC, 0},
+    {false, true, true, REASON_RESET, 503, FLAG_UC, 0},
+    {false, false, false, REASON_RESET, 503, FLAG_UC, 0},
+    {false, false, true, REASON_PROTOCOL_ERROR, 502, FLAG_UPE, 1},
+    {true, false, false, REASON_RESET_LATE, 200, FLAG_UC, 0},
+    {true, false, true, REASON_PROTOCOL_LATE, 200, FLAG_UPE, 1},
+};
+
+static void a_cut_answer_is_malformed_as_envoy_only(void **state)
+{
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
+        struct fixture f;
+
+        open_fixture(&f, 1);
+        f.cluster.differences =
+            difference_put(DIFFERENCES_FIREBREAK, DIFFERENCE_CUT_IS_MALFORMED, cuts[i].envoy);
+        sent(&f);
+        if (cuts[i].answering)
+            SAY(&f, EVENT_HEAD, .status = 200);
+        SAY(&f, EVENT_BROKEN, .fault = FAULT_RESET, .untouched = cuts[i].untouched);
+        assert_int_equal(metric(&f, CLUSTER_upstream_cx_protocol_error), cuts[i].malformed);
+        assert_int_equal(f.x.cut, cuts[i].answering);
+        check_end(&f, cuts[i].reason, cuts[i].status, cuts[i].flags);
+    }
+}
+
+static void a_tunnel_that_breaks_is_no_answer_that_is_cut(void **state)
+{
+    struct fixture f;
+    (void)state;
+
+    open_fixture(&f, 1);
+    f.cluster.differences = DIFFERENCES_ENVOY;
+    sent(&f);
+    SAY(&f, EVENT_TUNNEL, .status = 101);
+    SAY(&f, EVENT_BROKEN, .fault = FAULT_RESET);
+    assert_int_equal(metric(&f, CLUSTER_upstream_cx_protocol_error), 0);
+    check_end(&f, REASON_RESET_LATE, 101, FLAG_UC);
+}
+
+static void a_failed_connect_says_why(void **state)
+{
+    static const struct {
+        enum attempt_fault fault;
+        enum reason reason;
+    } rows[] = {
+        {FAULT_REFUSED, REASON_CONNECT_REFUSED},    {FAULT_UNREACHABLE, REASON_CONNECT_UNREACHABLE},
+        {FAULT_UNCONNECTED, REASON_CONNECT_FAILED}, {FAULT_CONNECT_TIMEOUT, REASON_CONNECT_TIMEOUT},
+        {FAULT_LOCAL, REASON_CONNECT_LOCAL},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct fixture f;
+
+        open_fixture(&f, 1);
+        f.cluster.connect_failover = false;
+        begin_method(&f, true);
+        SAY(&f, EVENT_REQUEST_COMPLETE);
+        SAY(&f, EVENT_BEGIN);
+        SAY(&f, EVENT_CONNECT_FAILED, .fault = rows[i].fault);
+        check_end(&f, rows[i].reason, 503, FLAG_UF);
+    }
 }
 
 static void the_total_timeout_starts_at_the_end_of_the_request(void **state)
@@ -613,6 +686,9 @@ int main(void)
         cmocka_unit_test(a_lost_request_is_not_sent_twice_where_it_might_matter),
         cmocka_unit_test(no_http_is_502_upe),
         cmocka_unit_test(an_answer_cut_short_cuts_the_client_off),
+        cmocka_unit_test(a_cut_answer_is_malformed_as_envoy_only),
+        cmocka_unit_test(a_tunnel_that_breaks_is_no_answer_that_is_cut),
+        cmocka_unit_test(a_failed_connect_says_why),
         cmocka_unit_test(the_total_timeout_starts_at_the_end_of_the_request),
         cmocka_unit_test(a_timeout_in_the_queue_is_no_evidence),
         cmocka_unit_test(the_try_timeout_starts_with_the_connection),

@@ -112,7 +112,68 @@ static void r3_refused_connects_end_as_urx_uf(void **state)
     SAY(&f, EVENT_MUST_WAIT);
     SAY(&f, EVENT_CONNECT_FAILED, .fault = FAULT_REFUSED, .replayable = true);
     assert_int_equal(metric(&f, CLUSTER_upstream_rq_retry_limit_exceeded), 1);
-    check_end(&f, REASON_CONNECT_FAILED, 503, FLAG_URX | FLAG_UF);
+    check_end(&f, REASON_CONNECT_REFUSED, 503, FLAG_URX | FLAG_UF);
+}
+
+static uint64_t host_metric(const struct fixture *f, uint32_t host, enum endpoint_metric m)
+{
+    return host_state_sum(host_state_of(f->cluster.hosts.at[host]), m);
+}
+
+static void an_answer_that_is_thrown_away_is_an_error_of_its_host_whatever_it_says(void **state)
+{
+    struct fixture f;
+    uint32_t first;
+    (void)state;
+
+    open_with(&f, RETRY_ON_RETRIABLE_4XX, 1);
+    ask(&f, true);
+    first = exchange_host(&f.x);
+    answer(&f, 409);
+    assert_int_equal(host_metric(&f, first, ENDPOINT_rq_error), 1);
+    connect_and_send(&f);
+    answer(&f, 409);
+    assert_int_equal(host_metric(&f, exchange_host(&f.x), ENDPOINT_rq_success), 1);
+    assert_int_equal(host_metric(&f, first, ENDPOINT_rq_success), 0);
+    answer_whole(&f, 409, FLAG_URX);
+}
+
+static void a_retry_that_ends_in_what_is_not_covered_has_succeeded(void **state)
+{
+    struct fixture f;
+    (void)state;
+
+    open_with(&f, RETRY_ON_RETRIABLE_4XX, 2);
+    ask(&f, true);
+    answer(&f, 409);
+    connect_and_send(&f);
+    SAY(&f, EVENT_BROKEN, .fault = FAULT_RESET, .replayable = true);
+    assert_int_equal(metric(&f, CLUSTER_upstream_rq_retry_success), 1);
+    check_end(&f, REASON_RESET, 503, FLAG_UC);
+}
+
+/* `attempts: 0` with conditions: a failure that they name has its retries used up. */
+static void no_attempts_are_used_up_at_once_and_cost_no_failover(void **state)
+{
+    struct fixture f;
+    (void)state;
+
+    open_with(&f, RETRY_ON_5XX, 0);
+    ask(&f, true);
+    answer(&f, 503);
+    assert_int_equal(metric(&f, CLUSTER_upstream_rq_retry_limit_exceeded), 1);
+    answer_whole(&f, 503, FLAG_URX);
+
+    open_with(&f, RETRY_ON_CONNECT_FAILURE, 0);
+    f.cluster.connect_failover = true;
+    begin_method(&f, true);
+    SAY(&f, EVENT_REQUEST_COMPLETE);
+    SAY(&f, EVENT_BEGIN);
+    SAY(&f, EVENT_CONNECT_FAILED, .fault = FAULT_REFUSED, .replayable = true);
+    assert_true(did(&f, ACTION_ATTEMPT));
+    connect_and_send(&f);
+    answer(&f, 200);
+    answer_whole(&f, 200, FLAG_NONE);
 }
 
 static void r4_per_try_timeouts_are_retried_within_the_route_timeout(void **state)
@@ -264,7 +325,7 @@ static void a_failed_connect_that_the_budget_refuses_keeps_its_own_flag(void **s
     SAY(&f, EVENT_BEGIN);
     SAY(&f, EVENT_MUST_WAIT);
     SAY(&f, EVENT_CONNECT_FAILED, .fault = FAULT_REFUSED, .replayable = true);
-    check_end(&f, REASON_CONNECT_FAILED, 503, FLAG_UO | FLAG_UF);
+    check_end(&f, REASON_CONNECT_REFUSED, 503, FLAG_UO | FLAG_UF);
 }
 
 static void a_failover_needs_no_token_but_a_resend_does(void **state)
@@ -283,7 +344,7 @@ static void a_failover_needs_no_token_but_a_resend_does(void **state)
     assert_int_equal(metric(&f, CLUSTER_retry_budget_refused), 0);
     SAY(&f, EVENT_MUST_WAIT);
     SAY(&f, EVENT_CONNECT_FAILED, .fault = FAULT_REFUSED, .replayable = true);
-    check_end(&f, REASON_CONNECT_FAILED, 503, FLAG_UF);
+    check_end(&f, REASON_CONNECT_REFUSED, 503, FLAG_UF);
     open_fixture(&f, 1);
     f.cluster.retry_budget.capacity = 0;
     ask(&f, true);
@@ -308,7 +369,7 @@ static void where_connects_are_retried_they_do_not_fail_over_as_well(void **stat
     }
     assert_int_equal(metric(&f, CLUSTER_connect_failover), 0);
     assert_int_equal(f.x.attempt_count, 2);
-    check_end(&f, REASON_CONNECT_FAILED, 503, FLAG_URX | FLAG_UF);
+    check_end(&f, REASON_CONNECT_REFUSED, 503, FLAG_URX | FLAG_UF);
 }
 
 static void a_retry_waits_while_much_is_retried(void **state)
@@ -665,7 +726,7 @@ static void law_4_on_random_histories(void **state)
         rng_init(&r, seed);
         open_fixture(&f, seed);
         f.cluster.outlier.enabled = false;
-        with_retries(&f, RETRY_ON_5XX | RETRY_ON_RETRIABLE_4XX, rng_below(&r, 11));
+        with_retries(&f, RETRY_ON_5XX | RETRY_ON_RETRIABLE_4XX, 1 + rng_below(&r, 10));
         f.cluster.retry_budget = (struct retry_budget_config){.earn_permille = rng_below(&r, 1001),
                                                               .floor_per_s = rng_below(&r, 10),
                                                               .capacity = rng_below(&r, 30)};
@@ -692,6 +753,9 @@ int main(void)
         cmocka_unit_test(r1_used_up_retries_show_the_last_answer_and_urx),
         cmocka_unit_test(r2_a_retry_that_helps_leaves_no_flag),
         cmocka_unit_test(r3_refused_connects_end_as_urx_uf),
+        cmocka_unit_test(an_answer_that_is_thrown_away_is_an_error_of_its_host_whatever_it_says),
+        cmocka_unit_test(a_retry_that_ends_in_what_is_not_covered_has_succeeded),
+        cmocka_unit_test(no_attempts_are_used_up_at_once_and_cost_no_failover),
         cmocka_unit_test(r4_per_try_timeouts_are_retried_within_the_route_timeout),
         cmocka_unit_test(r5_without_a_policy_the_timeout_is_the_end),
         cmocka_unit_test(r6_a_request_that_never_ends_starts_no_timeout),

@@ -69,6 +69,50 @@ static void in_panic_connections_are_kept_as_ever(void **state)
     plane_end(&p);
 }
 
+/* One connection idle and one busy towards each host, when all are ejected. */
+static void eject_under_traffic(difference_set differences)
+{
+    plane_settings(&p, 1, 1);
+    p.settings.cluster.outlier.enabled = false;
+    p.settings.cluster.panic = (struct panic_config){PANIC_SERVE_ALL, 50};
+    p.settings.cluster.differences = differences;
+    plane_go(&p);
+    p.rig.world.watch = NULL;
+    plane_plan(&p, 0)->delay = NS_PER_S;
+    plane_get(&p);
+    plane_run(&p, 100 * NS_PER_MS);
+    plane_get(&p);
+    plane_run(&p, 100 * NS_PER_MS);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_active), 2);
+    put(0, 1, HOST_EJECTED);
+    plane_get(&p);
+    plane_run(&p, 100 * NS_PER_MS);
+}
+
+static void an_ejection_closes_connections_in_panic_as_envoy_only(void **state)
+{
+    (void)state;
+
+    eject_under_traffic(DIFFERENCES_FIREBREAK);
+    plane_run(&p, 2 * NS_PER_S);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_total), 2);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_active), 2);
+    plane_end(&p);
+
+    eject_under_traffic(difference_put(DIFFERENCES_FIREBREAK, DIFFERENCE_EJECTION_CLOSES, true));
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_total), 3); /* the idle one is gone */
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_active), 2);
+    plane_run(&p, 2 * NS_PER_S);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_active), 1); /* and so is the busy one */
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_max_duration_reached), 0);
+    put(0, 1, HOST_EJECTED); /* no news: what came after it stays */
+    plane_get(&p);
+    plane_run(&p, NS_PER_S);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_total), 3);
+    assert_int_equal(plane_answered(&p, 2), 4);
+    plane_end(&p);
+}
+
 static void without_panic_nobody_is_left_and_it_says_uh(void **state)
 {
     uint64_t id;
@@ -126,6 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(serve_all_serves_by_everyone_and_nobody_sees_uh),
         cmocka_unit_test(in_panic_connections_are_kept_as_ever),
+        cmocka_unit_test(an_ejection_closes_connections_in_panic_as_envoy_only),
         cmocka_unit_test(without_panic_nobody_is_left_and_it_says_uh),
         cmocka_unit_test(fail_fast_says_uh_at_once_though_one_is_healthy),
         cmocka_unit_test(least_bad_serves_by_those_out_for_longest),

@@ -181,6 +181,28 @@ static void as_envoy_the_numbers_are_the_same_on_one_host(void **state)
     plane_end(&p);
 }
 
+/* As seen on Envoy: 3, and for each of three connections that end with their only request, 3, 1, 0.
+ */
+static void as_envoy_a_connection_at_its_last_request_makes_two_wishes(void **state)
+{
+    (void)state;
+
+    plane_settings(&p, 1, 1);
+    p.settings.cluster.limits.max_connections = 1;
+    p.settings.cluster.limits.max_requests_per_connection = 1;
+    p.settings.cluster.differences = DIFFERENCES_ENVOY;
+    plane_go(&p);
+    hold_all(NS_PER_S);
+    ask_many(4);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_overflow), 3);
+    plane_run(&p, NS_PER_S);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_overflow), 6);
+    plane_run(&p, 5 * NS_PER_S);
+    assert_int_equal(plane_answered(&p, 2), 4);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_overflow), 9);
+    plane_end(&p);
+}
+
 static void as_envoy_each_host_may_have_one_connection_beyond_the_limit(void **state)
 {
     (void)state;
@@ -558,6 +580,7 @@ int main(void)
         cmocka_unit_test(c1b_as_envoy_the_first_takes_the_only_place_while_it_connects),
         cmocka_unit_test(a_connect_of_ones_own_takes_a_place_where_connections_are_not_limited),
         cmocka_unit_test(as_envoy_the_numbers_are_the_same_on_one_host),
+        cmocka_unit_test(as_envoy_a_connection_at_its_last_request_makes_two_wishes),
         cmocka_unit_test(as_envoy_each_host_may_have_one_connection_beyond_the_limit),
         cmocka_unit_test(as_envoy_one_failed_connect_fails_all_who_wait),
         cmocka_unit_test(who_waits_is_served_in_the_order_of_coming_on_whatever_worker),

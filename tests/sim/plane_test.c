@@ -293,6 +293,7 @@ static void a_limit_on_bodies_answers_413_itself(void **state)
 static void a_cut_answer_never_looks_whole(void **state)
 {
     struct ask ask = ASK_PLAIN;
+    uint64_t cut = 0;
     (void)state;
 
     plane_settings(&p, 1, 1);
@@ -312,7 +313,32 @@ static void a_cut_answer_never_looks_whole(void **state)
         assert_false(plane_fact(&p, id)->outcome == OUTCOME_ANSWERED &&
                      plane_fact(&p, id)->status == 200);
         assert_int_equal(plane_fact(&p, id)->record_flags & FLAG_UC, FLAG_UC);
+        cut += plane_fact(&p, id)->record_status == 200;
     }
+    assert_true(cut > 20);
+    /* As Envoy counts: reset by both sides, and the connection closed under no request. */
+    assert_int_equal(rig_http_sum(&p.rig, HTTP_downstream_rq_rx_reset), cut);
+    assert_int_equal(rig_http_sum(&p.rig, HTTP_downstream_rq_tx_reset), cut);
+    assert_int_equal(rig_http_sum(&p.rig, HTTP_downstream_cx_destroy_active_rq), 0);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_rq_rx_reset), 0);
+    plane_end(&p);
+}
+
+static void the_last_request_of_a_connection_may_be_cut_too(void **state)
+{
+    (void)state;
+
+    plane_settings(&p, 1, 1);
+    p.settings.cluster.limits.max_requests_per_connection = 2;
+    plane_go(&p);
+    plane_get(&p);
+    plane_run(&p, NS_PER_S);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_max_requests), 0);
+    plane_plan(&p, 0)->broken = BREAK_IN_BODY;
+    plane_get(&p);
+    plane_run(&p, NS_PER_S);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_total), 1);
+    assert_int_equal(plane_count(&p, CLUSTER_upstream_cx_max_requests), 1);
     plane_end(&p);
 }
 
@@ -458,6 +484,7 @@ int main(void)
         cmocka_unit_test(an_early_413_reaches_the_client_that_still_uploads),
         cmocka_unit_test(a_limit_on_bodies_answers_413_itself),
         cmocka_unit_test(a_cut_answer_never_looks_whole),
+        cmocka_unit_test(the_last_request_of_a_connection_may_be_cut_too),
         cmocka_unit_test(a_client_that_stops_reading_costs_one_buffer),
         cmocka_unit_test(a_slow_reader_gets_every_byte),
         cmocka_unit_test(a_host_that_stops_reading_costs_one_buffer),
