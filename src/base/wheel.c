@@ -173,8 +173,8 @@ unsigned wheel_run(struct wheel *w, mono_ns now)
     struct list *l;
     unsigned fired = 0;
 
-    if (target < w->tick)
-        return 0;
+    if (target < w->tick || (target == w->tick && list_empty(&w->due)))
+        return 0; /* most turns: this tick has fired already */
     for (uint64_t tick = next_tick(w); tick <= target; tick = next_tick(w))
         enter(w, tick);
     w->tick = target;
