@@ -96,9 +96,9 @@ static void collect_cluster_histograms(struct samples *s, const struct scope *sc
             histogram_merge(connect, &state->cells[w]->connect_ms);
     }
     if (time != NULL)
-        scope_add_histogram(s, scope, "upstream_rq_time", time);
+        scope_add_histogram(s, scope, "upstream_rq_time", NULL, time);
     if (connect != NULL)
-        scope_add_histogram(s, scope, "upstream_cx_connect_ms", connect);
+        scope_add_histogram(s, scope, "upstream_cx_connect_ms", NULL, connect);
 }
 
 static uint64_t healthy_hosts(const struct cluster *c)
@@ -317,7 +317,7 @@ static void collect_http(struct samples *s, const struct listener_config *l)
     for (uint32_t w = 0; time != NULL && w < l->state->workers; w++)
         histogram_merge(time, &l->state->cells[w]->rq_time);
     if (time != NULL)
-        scope_add_histogram(s, &scope, "downstream_rq_time", time);
+        scope_add_histogram(s, &scope, "downstream_rq_time", NULL, time);
 }
 
 static void collect_listener(struct samples *s, const struct listener_config *l)
@@ -402,24 +402,43 @@ static void collect_server(struct samples *s, const struct admin_view *v)
     }
 }
 
-static void collect_workers(struct samples *s, const struct admin_view *v)
+static void collect_lag(struct samples *s, const struct scope *scope, const struct lag *lag,
+                        mono_ns now)
 {
-    for (uint32_t w = 0; w < v->process->workers; w++) {
-        char digits[16];
-        struct text number;
-        struct scope scope;
+    static const struct metric_info worst = {
+        "loop_lag_max", METRIC_RATIO,
+        "longest that the loop kept anything waiting in the last ten seconds, in ms"};
+    struct histogram *times;
 
-        text_init(&number, digits, sizeof(digits));
-        text_u64(&number, w);
-        scope_init(&scope, SCOPE_OWN, "worker_");
-        scope_name(&scope, BYTES("firebreak.worker."));
-        scope_name(&scope, text_bytes(&number));
-        scope_name(&scope, BYTES("."));
-        scope_label(scope.own, "worker", text_bytes(&number));
-        for (unsigned m = 0; m < WORKER_METRIC_COUNT; m++)
-            scope_add(s, &scope, &worker_metric_info[m],
-                      process_state_worker(v->process, w, (enum worker_metric)m));
-    }
+    scope_add(s, scope, &worst, lag_worst(lag, now, LAG_SECONDS) / NS_PER_US);
+    if (!scope_wants(s, scope, "loop_lag"))
+        return;
+    times = samples_histogram(s);
+    if (times == NULL)
+        return;
+    histogram_merge(times, &lag->times);
+    scope_add_histogram(
+        s, scope, "loop_lag",
+        "how long the loop kept anything waiting, of turns where it was 1 ms or more", times);
+}
+
+static void collect_worker(struct samples *s, const struct admin_view *v, uint32_t w)
+{
+    char digits[16];
+    struct text number;
+    struct scope scope;
+
+    text_init(&number, digits, sizeof(digits));
+    text_u64(&number, w);
+    scope_init(&scope, SCOPE_OWN, "worker_");
+    scope_name(&scope, BYTES("firebreak.worker."));
+    scope_name(&scope, text_bytes(&number));
+    scope_name(&scope, BYTES("."));
+    scope_label(scope.own, "worker", text_bytes(&number));
+    for (unsigned m = 0; m < WORKER_METRIC_COUNT; m++)
+        scope_add(s, &scope, &worker_metric_info[m],
+                  process_state_worker(v->process, w, (enum worker_metric)m));
+    collect_lag(s, &scope, &v->process->worker_cells[w].lag, v->now);
 }
 
 static void collect_process(struct samples *s, const struct admin_view *v)
@@ -481,7 +500,8 @@ bool collect_step(struct collector *c, struct samples *s, const struct admin_vie
         collect_listener(s, &snapshot->listeners[c->listener++]);
     } else if (!c->done) {
         collect_server(s, view);
-        collect_workers(s, view);
+        for (uint32_t w = 0; w < view->process->workers; w++)
+            collect_worker(s, view, w);
         collect_process(s, view);
         c->done = true;
     } else {

@@ -250,16 +250,18 @@ void scope_add_flag(struct samples *s, const struct scope *scope, const char *fl
 }
 
 void scope_add_histogram(struct samples *s, const struct scope *scope, const char *name,
-                         struct histogram *h)
+                         const char *help, struct histogram *h)
 {
+    bool own = scope->kind == SCOPE_OWN;
     struct names n;
     struct sample sample = {.name = n.name,
                             .family = n.family,
-                            .labels = scope->labels,
+                            .labels = own ? scope->own : scope->labels,
+                            .help = help,
                             .kind = SAMPLE_HISTOGRAM,
                             .histogram = h};
 
     write_name(n.name, scope, name);
-    write_family(n.family, "envoy_", scope, bytes_of(name), "");
+    write_family(n.family, own ? "firebreak_" : "envoy_", scope, bytes_of(name), "");
     samples_add(s, &sample);
 }

@@ -48,9 +48,9 @@ void scope_add_code(struct samples *s, const struct scope *scope, const char *na
 /* "<name>response_flags.UO", ours, with a label for the flag; nothing where it is zero. */
 void scope_add_flag(struct samples *s, const struct scope *scope, const char *flag, uint64_t value);
 
-/* |h| is of the samples' arena, and filled already. */
+/* |h| is of the samples' arena, and filled already. |help|: NULL where Envoy has none either. */
 void scope_add_histogram(struct samples *s, const struct scope *scope, const char *name,
-                         struct histogram *h);
+                         const char *help, struct histogram *h);
 
 /* Whether the filter wants that name of the scope. */
 bool scope_wants(const struct samples *s, const struct scope *scope, const char *name);

@@ -38,7 +38,8 @@ void *slab_take(struct slab *s)
         object = memory_resize(NULL, s->size);
         if (object == NULL)
             return NULL;
-        s->grown++;
+        if (s->grown != NULL)
+            ++*s->grown;
     }
     s->in_use++;
     return object;

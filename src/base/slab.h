@@ -17,7 +17,7 @@ struct slab {
     uint32_t kept;     /* objects on the free list */
     uint32_t keep_max; /* given back above that: to the heap */
     uint64_t in_use;
-    uint64_t grown; /* heap allocations made so far: the counter that shows "none per request" */
+    uint64_t *grown; /* raised by each heap allocation; slab_init leaves it NULL: nobody asks */
 };
 
 void slab_init(struct slab *s, size_t size, uint32_t keep_max);

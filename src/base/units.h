@@ -22,6 +22,14 @@ static inline mono_ns mono_after(mono_ns t, span_ns d)
     return d > MONO_NEVER - t ? MONO_NEVER : t + d;
 }
 
+/* Time left from |now| to |t|; zero where it has come, MONO_NEVER where it never comes. */
+static inline span_ns mono_until(mono_ns now, mono_ns t)
+{
+    if (t == MONO_NEVER)
+        return MONO_NEVER;
+    return t > now ? t - now : 0;
+}
+
 /* Time gone from |t| to |now|; zero where |now| is not later than |t|. */
 static inline span_ns mono_since(mono_ns t, mono_ns now)
 {

@@ -287,7 +287,7 @@ mono_ns control_wakeup(const struct control *c)
 
 void control_turn(struct control *c)
 {
-    poller_wait(c->poller, control_wakeup(c));
+    poller_wait(c->poller, mono_until(clock_read(c->clock), control_wakeup(c)));
     c->now = clock_read(c->clock);
     c->turning = true;
     poller_dispatch(c->poller);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock. Read once a turn, by whoever runs the turn; everybody else is given |now|. */
+/* The clock. Read by whoever runs a loop, once a turn for all that the turn does and once for how
+ * long the wait may be; everybody else is given |now|. */
 #ifndef IO_CLOCK_H
 #define IO_CLOCK_H
 

@@ -3,7 +3,7 @@
  * One loop's source of events, and the maker of its links and listeners. One thread uses it;
  * only poller_wake may be called from any thread.
  *
- * A turn:  poller_wait(p, until);  now = clock_read(c);  poller_dispatch(p);  timers at |now|.
+ * A turn:  poller_wait(p, most);  now = clock_read(c);  poller_dispatch(p);  timers at |now|.
  */
 #ifndef IO_POLLER_H
 #define IO_POLLER_H
@@ -58,8 +58,8 @@ struct listener {
 };
 
 struct poller_ops {
-    /* Sleeps until something happened, poller_wake was called, or |until|. */
-    void (*wait)(struct poller *p, mono_ns until);
+    /* Sleeps until something happened or poller_wake was called, |most| at most (MONO_NEVER). */
+    void (*wait)(struct poller *p, span_ns most);
     /* Tells the owners what happened. */
     void (*dispatch)(struct poller *p);
     /*
@@ -77,9 +77,9 @@ struct poller {
     const struct poller_ops *ops;
 };
 
-static inline void poller_wait(struct poller *p, mono_ns until)
+static inline void poller_wait(struct poller *p, span_ns most)
 {
-    p->ops->wait(p, until);
+    p->ops->wait(p, most);
 }
 
 static inline void poller_dispatch(struct poller *p)

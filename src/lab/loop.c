@@ -37,7 +37,7 @@ int lab_loop_open(struct lab_loop *l)
     os_clock_init(&l->clock);
     schedule_init(&l->schedule);
     l->now = clock_read(&l->clock);
-    err = os_poller_create(&l->clock, &l->poller);
+    err = os_poller_create(&l->poller);
     if (err == IO_OK)
         err = os_signals_create(l->poller, told, l, &l->signals);
     if (err != IO_OK)
@@ -47,7 +47,7 @@ int lab_loop_open(struct lab_loop *l)
 
 void lab_loop_turn(struct lab_loop *l)
 {
-    poller_wait(l->poller, schedule_next(&l->schedule));
+    poller_wait(l->poller, mono_until(clock_read(&l->clock), schedule_next(&l->schedule)));
     l->now = clock_read(&l->clock);
     poller_dispatch(l->poller);
     schedule_run(&l->schedule, l->now);

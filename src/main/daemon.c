@@ -152,14 +152,14 @@ static int fail(const struct daemon *d, const char *what, int error)
 
 static int open_loops(struct daemon *d)
 {
-    int error = os_poller_create(&d->clock, &d->poller);
+    int error = os_poller_create(&d->poller);
 
     if (error != IO_OK)
         return error;
     d->inbox = os_mailbox_create(d->poller, MAILBOX_ROOM);
     for (uint32_t i = 0; i < d->worker_count; i++) {
         d->workers[i].daemon = d;
-        error = os_poller_create(&d->clock, &d->workers[i].poller);
+        error = os_poller_create(&d->workers[i].poller);
         if (error != IO_OK)
             return error;
         d->inboxes[i] = os_mailbox_create(d->workers[i].poller, MAILBOX_ROOM);

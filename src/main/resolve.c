@@ -49,7 +49,7 @@ static int look_up(struct resolve *r, struct bytes host, struct address *out)
         return IO_NO_MEMORY;
     resolver_lookup(r->resolver, host, on_done, a);
     while (!a->here && clock_read(&r->clock) < until) {
-        poller_wait(r->poller, until);
+        poller_wait(r->poller, mono_until(clock_read(&r->clock), until));
         poller_dispatch(r->poller);
     }
     if (!a->here)
@@ -102,8 +102,7 @@ struct config_resolver *resolve_open(const struct snapshot *before)
     r->base.resolve = resolve;
     r->before = before;
     os_clock_init(&r->clock);
-    if (os_poller_create(&r->clock, &r->poller) == IO_OK &&
-        resolve_create(r->poller, &r->resolver) == IO_OK)
+    if (os_poller_create(&r->poller) == IO_OK && resolve_create(r->poller, &r->resolver) == IO_OK)
         return &r->base;
     resolve_close(&r->base);
     return NULL;

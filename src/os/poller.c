@@ -102,15 +102,12 @@ static int wait_fine(struct os_poller *p, const struct timespec *length)
     return wait_coarse(p, length);
 }
 
-static const struct timespec *time_left(struct os_poller *p, mono_ns until, struct timespec *out)
+static const struct timespec *as_timespec(span_ns length, struct timespec *out)
 {
-    span_ns left;
-
-    if (until == MONO_NEVER)
+    if (length == MONO_NEVER)
         return NULL;
-    left = mono_since(clock_read(p->clock), until);
-    *out =
-        (struct timespec){.tv_sec = (time_t)(left / NS_PER_S), .tv_nsec = (long)(left % NS_PER_S)};
+    *out = (struct timespec){.tv_sec = (time_t)(length / NS_PER_S),
+                             .tv_nsec = (long)(length % NS_PER_S)};
     return out;
 }
 
@@ -119,7 +116,7 @@ static const struct timespec *time_left(struct os_poller *p, mono_ns until, stru
  * the loop looks at |sleep| before it sleeps; who finds it asleep writes to the eventfd. The
  * exchange makes what the waker wrote before visible here.
  */
-static void os_wait(struct poller *base, mono_ns until)
+static void os_wait(struct poller *base, span_ns most)
 {
     struct os_poller *p = os_poller_of(base);
     struct timespec length = {0, 0};
@@ -129,7 +126,7 @@ static void os_wait(struct poller *base, mono_ns until)
     if (p->collected > 0)
         return; /* edges not told yet: collecting again would lose them */
     if (list_empty(&p->ready) && atomic_compare_exchange_strong(&p->sleep, &awake, OS_ASLEEP))
-        sleep = time_left(p, until, &length);
+        sleep = as_timespec(most, &length);
     p->collected = wait_fine(p, sleep);
     if (p->collected < 0)
         p->collected = 0; /* EINTR: a turn in which nothing happened */
@@ -207,19 +204,20 @@ static int open_descriptors(struct os_poller *p)
     return IO_OK;
 }
 
-int os_poller_create(struct clock *c, struct poller **out)
+int os_poller_create(struct poller **out)
 {
     struct os_poller *p = aligned_alloc(64, sizeof(*p));
     int err;
 
     if (p == NULL)
         return IO_NO_MEMORY;
-    *p = (struct os_poller){.base.ops = &ops, .clock = c, .epoll_fd = -1, .wake_fd = -1};
+    *p = (struct os_poller){.base.ops = &ops, .epoll_fd = -1, .wake_fd = -1};
     atomic_init(&p->sleep, OS_AWAKE);
     list_init(&p->all);
     list_init(&p->ready);
     list_init(&p->graveyard);
     slab_init(&p->links, os_link_size(), LINKS_KEPT);
+    p->links.grown = &p->allocations;
     p->loan = malloc(LINK_LOAN_MAX);
     err = p->loan == NULL ? IO_NO_MEMORY : open_descriptors(p);
     if (err == IO_OK)
@@ -264,6 +262,6 @@ void os_poller_sizes(struct poller *base, struct os_poller_sizes *out)
         .link = os_link_size(),
         .poller = sizeof(*p) + LINK_LOAN_MAX,
         .links = p->links.in_use,
-        .allocations = p->links.grown,
+        .allocations = p->allocations,
     };
 }

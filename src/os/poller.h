@@ -12,11 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "io/clock.h"
 #include "io/poller.h"
 
-/* IO_OK and |*out|, or an io_error. |c| outlives the poller and must be the machine's. */
-int os_poller_create(struct clock *c, struct poller **out);
+/* IO_OK and |*out|, or an io_error. */
+int os_poller_create(struct poller **out);
 
 /* Closes what is still open on it, without a word to the owners. Takes NULL. */
 void os_poller_free(struct poller *p);

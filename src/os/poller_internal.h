@@ -19,7 +19,6 @@
 
 #include "base/list.h"
 #include "base/slab.h"
-#include "io/clock.h"
 #include "io/poller.h"
 
 #define OS_EVENTS_MAX 512 /* collected in one wait */
@@ -48,14 +47,14 @@ enum os_sleep { OS_AWAKE, OS_ASLEEP, OS_NOTIFIED };
 
 struct os_poller {
     struct poller base;
-    struct clock *clock;
     int epoll_fd;
     int wake_fd;
     struct list all;       /* every living source */
     struct list ready;     /* have something to do without a new event */
     struct list graveyard; /* dead; freed at the end of dispatch */
     struct slab links;
-    uint8_t *loan; /* LINK_LOAN_MAX bytes that |received| lends */
+    uint64_t allocations; /* for links */
+    uint8_t *loan;        /* LINK_LOAN_MAX bytes that |received| lends */
     int collected;
     bool dispatching;
     bool coarse;                   /* no epoll_pwait2 here: milliseconds, rounded up */

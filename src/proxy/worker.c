@@ -39,12 +39,6 @@ static void bury(struct worker *w)
         adopting_sweep(w);
 }
 
-static uint64_t heap_allocations(const struct worker *w)
-{
-    return w->allocations + w->streams.grown + w->downstreams.grown + w->upstreams.grown +
-           w->heads.grown + w->outbufs.grown;
-}
-
 /* --- draining --- */
 
 static void close_idle_upstreams(struct worker *w)
@@ -165,9 +159,26 @@ mono_ns worker_wakeup(const struct worker *w)
     return wheel_next(&w->wheel);
 }
 
+/* The wait was to end at |due| at the latest. */
+static void end_turn(struct worker *w, mono_ns due)
+{
+    mono_ns began = w->ended;
+    span_ns lag;
+
+    w->ended = clock_read(w->setup.clock);
+    lag = lag_of(began, due, w->now, w->ended);
+    if (lag >= LAG_NOTED)
+        lag_note(&w->cells->lag, lag, w->ended);
+    worker_count(w, WORKER_turns, 1);
+    atomic_store_explicit(&w->cells->at[WORKER_heap_allocations], w->allocations,
+                          memory_order_relaxed);
+}
+
 void worker_turn(struct worker *w)
 {
-    poller_wait(w->setup.poller, worker_wakeup(w));
+    mono_ns due = worker_wakeup(w);
+
+    poller_wait(w->setup.poller, mono_until(w->ended, due));
     w->now = clock_read(w->setup.clock);
     poller_dispatch(w->setup.poller);
     read_mail(w);
@@ -176,9 +187,7 @@ void worker_turn(struct worker *w)
     if (w->leaving && list_empty(&w->connections) && accepting_closed(w))
         finish(w);
     bury(w);
-    worker_count(w, WORKER_turns, 1);
-    atomic_store_explicit(&w->cells->at[WORKER_heap_allocations], heap_allocations(w),
-                          memory_order_relaxed);
+    end_turn(w, due);
 }
 
 bool worker_done(const struct worker *w)
@@ -251,13 +260,19 @@ struct bytes worker_date(struct worker *w)
 
 /* --- life --- */
 
+static void init_slab(struct worker *w, struct slab *s, size_t size, uint32_t keep_max)
+{
+    slab_init(s, size, keep_max);
+    s->grown = &w->allocations;
+}
+
 static void init_slabs(struct worker *w)
 {
-    slab_init(&w->streams, sizeof(struct stream), KEEP_OBJECTS);
-    slab_init(&w->downstreams, sizeof(struct downstream), KEEP_OBJECTS);
-    slab_init(&w->upstreams, sizeof(struct upstream), KEEP_OBJECTS);
-    slab_init(&w->heads, SMALL_HEAD_SIZE, KEEP_OBJECTS);
-    slab_init(&w->outbufs, OUTBUF_SIZE, KEEP_BUFFERS);
+    init_slab(w, &w->streams, sizeof(struct stream), KEEP_OBJECTS);
+    init_slab(w, &w->downstreams, sizeof(struct downstream), KEEP_OBJECTS);
+    init_slab(w, &w->upstreams, sizeof(struct upstream), KEEP_OBJECTS);
+    init_slab(w, &w->heads, SMALL_HEAD_SIZE, KEEP_OBJECTS);
+    init_slab(w, &w->outbufs, OUTBUF_SIZE, KEEP_BUFFERS);
 }
 
 static void init(struct worker *w, const struct worker_setup *setup)
@@ -265,6 +280,7 @@ static void init(struct worker *w, const struct worker_setup *setup)
     w->setup = *setup;
     w->cells = &setup->process->worker_cells[setup->index];
     w->now = clock_read(setup->clock);
+    w->ended = w->now;
     wheel_init(&w->wheel, w->now);
     rng_init(&w->rng, setup->seed);
     init_slabs(w);

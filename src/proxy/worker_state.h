@@ -85,7 +85,8 @@ struct worker {
     struct adopted *config;    /* the one it was made from */
     struct list adopted;       /* struct adopted, this and older ones still referred to */
     struct worker_cells *cells;
-    mono_ns now; /* of the present turn */
+    mono_ns now;   /* of the present turn */
+    mono_ns ended; /* the turn before */
     struct wheel wheel;
     struct rng rng;
     struct slab streams;
@@ -93,7 +94,7 @@ struct worker {
     struct slab upstreams;
     struct slab heads;          /* SMALL_HEAD_SIZE each */
     struct slab outbufs;        /* OUTBUF_SIZE each */
-    uint64_t allocations;       /* beside the slabs' */
+    uint64_t allocations;       /* of the heap */
     struct list connections;    /* struct downstream, all that live */
     struct list upstream_links; /* struct upstream, all that live */
     struct list served_pools;   /* struct pool, see there */

@@ -105,10 +105,10 @@ void net_listener_ready(struct sim_listener *l)
 
 /* --- the poller --- */
 
-static void wait_until(struct poller *p, mono_ns until)
+static void wait_for_it(struct poller *p, span_ns most)
 {
     (void)p; /* whoever calls was woken, or its time has come */
-    (void)until;
+    (void)most;
 }
 
 /* What becomes ready by what the owners now do is for the next turn. */
@@ -153,7 +153,7 @@ static void wake(struct poller *base)
 }
 
 static const struct poller_ops poller_table = {
-    .wait = wait_until,
+    .wait = wait_for_it,
     .dispatch = dispatch,
     .connect = net_connect,
     .listen = net_listen,

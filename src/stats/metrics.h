@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "stats/histogram.h"
+#include "stats/lag.h"
 #include "stats/window.h"
 
 enum metric_kind {
@@ -278,6 +279,7 @@ struct http_cells {
 struct worker_cells {
     _Alignas(64) _Atomic uint64_t at[WORKER_METRIC_COUNT];
     _Atomic uint64_t version; /* of the snapshot the worker has adopted */
+    struct lag lag;           /* loop_lag */
 };
 
 /* By the owner of the cell only; so a load and a store do, and readers see no torn value. */

@@ -340,6 +340,27 @@ static void prometheus_histograms_have_envoys_buckets(void **state)
         body_of(get("/stats/prometheus?filter=%5Ecluster%5C.b%5C.upstream_rq_time$")), want);
 }
 
+static void how_late_each_loop_was_is_shown(void **state)
+{
+    struct lag *lag = &world.process->worker_cells[1].lag;
+    const char *body;
+    (void)state;
+
+    turn_at(START_AT + 20 * NS_PER_S);
+    lag_note(lag, 3 * NS_PER_MS, START_AT + 9 * NS_PER_S);
+    lag_note(lag, 12345 * NS_PER_US, START_AT + 15 * NS_PER_S);
+    body = body_of(get("/stats"));
+    assert_line(body, "firebreak.worker.0.loop_lag_max: 0.000");
+    assert_line(body, "firebreak.worker.1.loop_lag_max: 12.345");
+    assert_line(body, "firebreak.worker.0.loop_lag: No recorded values");
+    body = body_of(get("/stats/prometheus?filter=worker.1.loop_lag"));
+    assert_line(body, "firebreak_worker_loop_lag_max{worker=\"1\"} 12.345");
+    assert_line(body, "firebreak_worker_loop_lag_bucket{worker=\"1\",le=\"5\"} 1");
+    assert_line(body, "firebreak_worker_loop_lag_bucket{worker=\"1\",le=\"25\"} 2");
+    assert_line(body, "firebreak_worker_loop_lag_sum{worker=\"1\"} 15.345");
+    assert_line(body, "firebreak_worker_loop_lag_count{worker=\"1\"} 2");
+}
+
 /* Two clusters whose names become the same: Prometheus would refuse to read a series twice. */
 static void what_has_one_name_is_one_series(void **state)
 {
@@ -513,6 +534,7 @@ int main(void)
         T(json_has_envoys_shape),
         T(prometheus_names_and_labels_are_envoys),
         T(prometheus_families_stay_together),
+        T(how_late_each_loop_was_is_shown),
         T(prometheus_histograms_have_envoys_buckets),
         T(what_has_one_name_is_one_series),
         T(names_cannot_break_the_page),

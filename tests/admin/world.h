@@ -173,10 +173,10 @@ HELPER int fake_listen(struct poller *p, const struct address *at, const struct 
     return IO_OK;
 }
 
-HELPER void fake_wait(struct poller *p, mono_ns until)
+HELPER void fake_wait(struct poller *p, span_ns most)
 {
     (void)p;
-    (void)until;
+    (void)most;
 }
 
 HELPER void fake_dispatch(struct poller *p)

@@ -7,8 +7,11 @@ import json
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import subprocess
+import threading
+import time
 
 import pytest
 
@@ -510,3 +513,34 @@ def test_every_metric_is_in_the_documentation():
     missing = [n for n in names if re.sub(r"_\d{3}$", "_<code>", n.rsplit(".", 1)[1]) not in words]
     missing += [f for f in families if f not in words]
     assert not missing
+
+
+def test_a_proxy_that_stood_still_says_how_long():
+    release = threading.Event()
+
+    def script(peer):
+        while peer.read_head():
+            release.wait(PATIENCE)
+
+    upstream = Upstream(script)
+    with Proxy(config=config([upstream], route="timeout: 500ms")) as proxy:
+        def longest():
+            return float(proxy.stats()["firebreak.worker.0.loop_lag_max"])
+
+        def stood_still():
+            """Stopped over a timeout that was to strike. Too slow to stop it before: once more."""
+            client = proxy.client()
+            client.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            wait_for(lambda: proxy.stat("cluster.backend.upstream_rq_active") == 1, "the request")
+            proxy.process.send_signal(signal.SIGSTOP)
+            began = time.monotonic()
+            wait_for(lambda: time.monotonic() > began + 1, "a second to pass")
+            proxy.process.send_signal(signal.SIGCONT)
+            assert status_of(client.answer()[0]) == 504
+            return longest() > 400
+
+        assert longest() < 400
+        wait_for(stood_still, "the lag of a second")
+        assert series(proxy)['firebreak_worker_loop_lag_count{worker="0"}'] >= 1
+    release.set()
+    upstream.close()

@@ -154,7 +154,7 @@ static inline void loop_init(struct loop *l)
 {
     *l = (struct loop){.listener = NULL};
     os_clock_init(&l->clock);
-    assert_int_equal(os_poller_create(&l->clock, &l->poller), IO_OK);
+    assert_int_equal(os_poller_create(&l->poller), IO_OK);
 }
 
 static inline void loop_listen(struct loop *l, const struct address *at)
@@ -181,7 +181,7 @@ static inline void loop_stop(struct loop *l)
 
 static inline void turn(struct loop *l, span_ns at_most)
 {
-    poller_wait(l->poller, mono_after(clock_read(&l->clock), at_most));
+    poller_wait(l->poller, at_most);
     poller_dispatch(l->poller);
 }
 
