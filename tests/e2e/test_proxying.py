@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from rawpeers import (OK, PATIENCE, Proxy, Upstream, answers, config, parse_fields, proxied, status_of,
-                      wait_for)
+from rawpeers import (FIREBREAK, OK, PATIENCE, Proxy, Upstream, answers, config, parse_fields, proxied,
+                      status_of, wait_for)
 
 
 def echo(peer):
@@ -373,6 +373,7 @@ class Echo:
 def test_an_echo_of_100_mb_waits_for_the_slow_side_and_is_held_by_nobody(slow):
     block = os.urandom(1 << 20)
     size = 100 * len(block)
+    most = (32 if "asan" in FIREBREAK or "tsan" in FIREBREAK else 4) << 20  # sanitizers hoard
     go = threading.Event()
     echo = Echo(size, go, size if slow == "client" else 3 << 20)
     with proxied(echo) as (proxy, _):
@@ -406,16 +407,16 @@ def test_an_echo_of_100_mb_waits_for_the_slow_side_and_is_held_by_nobody(slow):
         while still < 30:  # until nothing moves any more
             now = (sent[0], got[0], echo.moved, proxy.stat("http.web.downstream_cx_rx_bytes_total"),
                    proxy.stat("http.web.downstream_cx_tx_bytes_total"))
-            seen, still = now, still + 1 if now == seen and echo.moved > 1 << 20 else 0
+            seen, still = now, still + 1 if now == seen and got[0] > 0 else 0
             time.sleep(0.01)
         assert max(seen) < size // 2
-        assert proxy.rss() - before < 4 << 20 or "Sanitizer" in os.environ.get("FIREBREAK", "")
+        assert proxy.rss() - before < most
         go.set()
         for t in threads:
             t.join()
         assert got[0] == size
         assert digest.digest() == hashlib.sha256(block * 100).digest()
-        assert proxy.rss() - before < 4 << 20 or "Sanitizer" in os.environ.get("FIREBREAK", "")
+        assert proxy.rss() - before < most
         record = proxy.records(1)[0]
         assert (record["bytes_received"], record["bytes_sent"], record["response_flags"]) == (size, size, "-")
 
