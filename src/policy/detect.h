@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The adaptive judge of one cluster: which host is bad against its peers, said with evidence in
+ * nats. Six sums a host, each a CUSUM: they rise where what is seen is likelier of a bad host than
+ * of a good one, fall to zero otherwise, and accuse past one threshold. Latency is judged by where
+ * an answer stands among the peers' latest (peer_pool.h), never by a limit; failures against the
+ * peers' own rate. What is common to the fleet accuses nobody.
+ *
+ * Time is cut into half seconds. Failures are weighed as they come, latencies at the end of each.
+ * Same samples in the same order, same findings (law 9). Pure; control thread only.
+ *
+ * Sources: E. S. Page, "Continuous inspection schemes", 1954 (CUSUM); reference/detection.md B17 to
+ * B19 for the lines, their constants and what they were measured to reach.
+ */
+#ifndef POLICY_DETECT_H
+#define POLICY_DETECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/units.h"
+#include "policy/evidence.h"
+#include "policy/knee.h"
+#include "policy/peer_pool.h"
+
+#define DETECT_BUCKET (NS_PER_S / 2)
+
+/* Constant after DETECT_, name as shown, what it says. */
+#define DETECT_LINES(X)                                                                            \
+    X(RANK, rank)               /* its answers come later than those of its peers */               \
+    X(TAIL, tail)               /* too many of them come very much later */                        \
+    X(ERRORS_SOME, errors_some) /* some of them fail: one in twenty, or four times the peers' */   \
+    X(ERRORS_MANY, errors_many) /* half of them fail */                                            \
+    X(CONNECTS, connects)       /* half of the connects fail */                                    \
+    X(AGE, age)                 /* requests stay open for longer than nearly all others take */
+
+#define X(constant, name) DETECT_##constant,
+enum detect_line { DETECT_LINES(X) DETECT_LINE_COUNT };
+#undef X
+
+const char *detect_line_text(enum detect_line line);
+
+struct detect_config {
+    double threshold; /* nats */
+    bool latency;
+    bool errors;
+    bool connections;
+};
+
+#define DETECT_THRESHOLD 11.0 /* unless a rate of false alarms is asked for */
+
+/* Numbers of the attempts lately seen, each half second weighing less. */
+struct detect_rate {
+    double tries;
+    double bad;
+};
+
+enum detect_kind { DETECT_OF_ERRORS, DETECT_OF_CONNECTS, DETECT_OF_AGE, DETECT_KIND_COUNT };
+
+/* What happened in one half second. */
+struct detect_bucket {
+    uint32_t number;
+    float gain[DETECT_LINE_COUNT]; /* nats, before any cap */
+};
+
+#define DETECT_HISTORY 16 /* half seconds that are kept to be shown */
+
+/* The judge's memory of one host. Zeroed memory is that of a new one. */
+struct detect_host {
+    uint32_t stratum; /* hosts of another one are no peers in latency */
+    bool serving;     /* requests go to it as to others: its peers are compared with it */
+    double sum[DETECT_LINE_COUNT];
+    double gain[DETECT_LINE_COUNT];                 /* of the half second under way */
+    struct detect_rate lately[DETECT_KIND_COUNT];   /* some two seconds */
+    struct detect_rate just_now[DETECT_KIND_COUNT]; /* less than one */
+    double seen[EVIDENCE_CLASS_MAX];                /* latencies lately, by class */
+    double offset;     /* its usual place among its peers, in standard deviations */
+    double usual_slow; /* its usual share of very late answers */
+    double usual;      /* its usual |ratio| */
+    double deviation;  /* of |ratio| from |usual|, the mean of them */
+    double ratio;      /* natural logarithm: its median to its peers' */
+    double gate;       /* |ratio| has to reach it */
+    bool rated;        /* |ratio| and |gate| are of now */
+    double ratio_sum;  /* only while |ratio| is worked out */
+    double ratio_weight;
+    uint32_t history_next;
+    struct detect_bucket history[DETECT_HISTORY];
+    struct peer_series *series[EVIDENCE_CLASS_MAX]; /* NULL: nothing seen */
+};
+
+void detect_host_release(struct detect_host *h);
+
+#define DETECT_STRATUM_MAX 16
+
+struct detect_class {
+    double typical;   /* median of the hosts' medians, bins; negative: not known */
+    double baseline;  /* what is usual of it; negative: not known */
+    double deviation; /* natural logarithm: of |typical| from |baseline|, the mean */
+};
+
+/* The fleet as a whole. */
+struct detect_fleet {
+    bool slow;           /* the answers of most hosts come later than usual */
+    double ratio;        /* natural logarithm: typical latency to the usual one, the mean */
+    uint32_t calm;       /* half seconds since most of it was slow */
+    uint32_t slow_since; /* number of the half second */
+};
+
+struct detect {
+    struct detect_config config;
+    struct detect_host **hosts;
+    uint32_t count;
+    uint32_t bucket;                                /* number of the half second under way */
+    uint32_t learnt;                                /* half seconds with latencies so far */
+    struct detect_rate lately[DETECT_KIND_COUNT];   /* of all serving hosts */
+    struct detect_rate just_now[DETECT_KIND_COUNT]; /* the same */
+    struct detect_class classes[EVIDENCE_CLASS_MAX][DETECT_STRATUM_MAX];
+    struct peer_pool *pools[EVIDENCE_CLASS_MAX][DETECT_STRATUM_MAX]; /* NULL: nothing seen */
+    struct detect_fleet fleet;
+    struct knee knee;
+    bool saturated;   /* most requests have to queue at the hosts */
+    bool disturbed;   /* some host is out of line: what is usual is not to be learnt from it */
+    double deviation; /* natural logarithm: of hosts from their peers in normal times, the mean */
+    uint32_t p99[EVIDENCE_CLASS_MAX];        /* of the hosts, microseconds; 0: not known */
+    uint32_t late_after[EVIDENCE_CLASS_MAX]; /* microseconds; 0: not known */
+};
+
+/* Zeroed; then detect_adopt. */
+void detect_init(struct detect *d);
+void detect_release(struct detect *d);
+
+/*
+ * The cluster's present hosts, who keep what is remembered of them; called again when they or the
+ * configuration change. What is pointed to is the caller's. |stratum| of each is set.
+ */
+void detect_adopt(struct detect *d, const struct detect_config *config, struct detect_host **hosts,
+                  uint32_t count);
+
+/* From now on the host serves as others do, or no more. */
+void detect_set_serving(struct detect *d, uint32_t index, bool serving);
+
+/* Its evidence is void: it was put out, or is back and on its own merits. */
+void detect_acquit(struct detect *d, uint32_t index);
+
+/* One sample of host |index|; in the order of their times. */
+void detect_learn(struct detect *d, uint32_t index, const struct evidence *s);
+
+/*
+ * The half second is over: latencies are weighed, the fleet is looked at, usual values are learnt.
+ * Where no sample came at all, as well.
+ */
+void detect_turn(struct detect *d);
+
+/* Why an accusation does not hold. */
+enum detect_guard {
+    DETECT_HOLDS,
+    DETECT_NOT_RATED, /* latency: too few peers, or too few answers */
+    DETECT_GATE,      /* latency: not late enough, whatever the ranks say */
+    DETECT_CROWD,     /* too many hosts look alike */
+    DETECT_FLEET      /* the fleet is slow: latency and what follows from it accuse nobody */
+};
+
+const char *detect_guard_text(enum detect_guard g);
+
+/* Nats against the host, the half second under way included. */
+double detect_sum(const struct detect *d, uint32_t index, enum detect_line line);
+
+/* Is |line| past the threshold at host |index|? */
+bool detect_accuses(const struct detect *d, uint32_t index, enum detect_line line);
+
+/* And if it is, does the accusation hold? */
+enum detect_guard detect_guard_of(const struct detect *d, uint32_t index, enum detect_line line);
+
+/* How loaded the others would be without it: 1 is where their latency begins to grow (knee.h). */
+double detect_load_without(const struct detect *d, uint32_t index);
+
+/* Failures the host's peers have, as a share; at least a thousandth. */
+double detect_peers_rate(const struct detect *d, uint32_t index, enum detect_kind kind);
+
+#endif

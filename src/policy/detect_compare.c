@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * At the end of a half second: the fleet is compared with what is usual of it, and each host with
+ * its peers, by the median of their latest latencies in each class.
+ */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "policy/detect.h"
+#include "policy/detect_parts.h"
+
+/* --- medians of medians --- */
+
+#define HALF_BINS (2 * PEER_BINS) /* a median may lie between two bins */
+
+/* The medians of the hosts of one class and stratum, counted. */
+struct medians {
+    uint32_t count;
+    uint32_t at[HALF_BINS];
+};
+
+static uint32_t window_since(const struct detect *d)
+{
+    return d->bucket < FLEET_WINDOW ? 0 : d->bucket - FLEET_WINDOW;
+}
+
+/* In half bins; negative: not enough answers. */
+static int32_t median_of(const struct detect *d, const struct detect_host *h, uint32_t class)
+{
+    double bin = -1;
+
+    if (h->series[class] != NULL)
+        bin = peer_median(h->series[class], window_since(d), ANSWERS_LEAST);
+    return bin < 0 ? -1 : (int32_t)(2 * bin);
+}
+
+static void medians_collect(const struct detect *d, uint32_t class, uint32_t stratum,
+                            struct medians *m)
+{
+    memset(m, 0, sizeof(*m));
+    for (uint32_t i = 0; i < d->count; i++) {
+        const struct detect_host *h = d->hosts[i];
+        int32_t at = h->serving && h->stratum == stratum ? median_of(d, h, class) : -1;
+
+        if (at >= 0) {
+            m->at[at]++;
+            m->count++;
+        }
+    }
+}
+
+/* The |n|-th smallest, from 0; n < count. */
+static int32_t medians_nth(const struct medians *m, uint32_t n)
+{
+    uint32_t below = 0;
+
+    for (int32_t at = 0; at < HALF_BINS; at++) {
+        below += m->at[at];
+        if (below > n)
+            return at;
+    }
+    return HALF_BINS - 1;
+}
+
+/* The |n|-th of those that are left without one that is |own|. */
+static int32_t nth_without(const struct medians *m, uint32_t n, int32_t own)
+{
+    int32_t at = medians_nth(m, n);
+
+    return at < own ? at : medians_nth(m, n + 1);
+}
+
+/* Median of all, bins. Only where there is one. */
+static double medians_median(const struct medians *m)
+{
+    return (medians_nth(m, (m->count - 1) / 2) + medians_nth(m, m->count / 2)) / 4.0;
+}
+
+/* Median of the others; |own| negative: it is not among them. Only where there are others. */
+static double medians_of_others(const struct medians *m, int32_t own)
+{
+    uint32_t others = m->count - 1;
+
+    if (own < 0)
+        return medians_median(m);
+    return (nth_without(m, (others - 1) / 2, own) + nth_without(m, others / 2, own)) / 4.0;
+}
+
+/* --- each host and its peers --- */
+
+#define PEERS_LEAST 2 /* of a host, with a median each */
+
+/* A host's ratio is the mean over its classes, each by how much of it was seen. */
+static void rate_in(const struct detect *d, struct detect_host *h, uint32_t class,
+                    const struct medians *m)
+{
+    int32_t own = median_of(d, h, class);
+    uint32_t others = m->count - (h->serving && own >= 0 ? 1 : 0);
+
+    if (own < 0 || others < PEERS_LEAST || h->seen[class] <= 0)
+        return;
+    h->ratio_sum +=
+        h->seen[class] * peer_log_ratio(own / 2.0 - medians_of_others(m, h->serving ? own : -1));
+    h->ratio_weight += h->seen[class];
+}
+
+bool detect_past_gate(const struct detect_host *h)
+{
+    return h->rated && h->ratio >= h->gate && h->ratio - h->usual >= OWN_SHARE * h->gate;
+}
+
+bool detect_seems_well(const struct detect *d, const struct detect_host *h)
+{
+    return h->sum[DETECT_RANK] <= d->config.threshold / 3 || (h->rated && !detect_past_gate(h));
+}
+
+/* With few hosts, one that is out of line makes the others seem so, the other way. */
+static bool any_out_of_line(const struct detect *d)
+{
+    for (uint32_t i = 0; i < d->count; i++) {
+        const struct detect_host *h = d->hosts[i];
+
+        if (h->serving && h->sum[DETECT_RANK] > d->config.threshold / 2 && detect_past_gate(h))
+            return true;
+    }
+    return false;
+}
+
+/* What is usual is learnt while nothing is wrong. */
+static void learn_usual(const struct detect *d, struct detect_host *h)
+{
+    if (!h->serving || d->fleet.slow || d->disturbed || !detect_seems_well(d, h))
+        return;
+    if (h->deviation == 0)
+        h->deviation = DEVIATION_AT_FIRST;
+    h->deviation += USUAL_RATE * (fabs(h->ratio - h->usual) - h->deviation);
+    h->usual += USUAL_RATE * (h->ratio - h->usual);
+}
+
+static void rate_host(const struct detect *d, struct detect_host *h)
+{
+    h->rated = h->ratio_weight > 0;
+    if (!h->rated)
+        return;
+    h->ratio = h->ratio_sum / h->ratio_weight;
+    h->gate = fmax(RATIO_LEAST, DEVIATIONS * DEVIATION_SURE * d->deviation);
+    learn_usual(d, h);
+}
+
+static void learn_deviation(struct detect *d)
+{
+    double sum = 0;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < d->count; i++) {
+        sum += d->hosts[i]->deviation;
+        n += d->hosts[i]->deviation > 0;
+    }
+    d->deviation = n == 0 ? DEVIATION_AT_FIRST : sum / n;
+}
+
+/* --- the fleet --- */
+
+/* Of all that was seen lately: how much came later than usual, and by how much in the mean. */
+struct fleet_view {
+    double weight;
+    double high; /* past FLEET_ON, or FLEET_OFF where it is slow already */
+    double ratio;
+};
+
+static double weight_of(const struct detect *d, uint32_t class, uint32_t stratum)
+{
+    double weight = 0;
+
+    for (uint32_t i = 0; i < d->count; i++)
+        weight +=
+            d->hosts[i]->stratum == stratum && d->hosts[i]->serving ? d->hosts[i]->seen[class] : 0;
+    return weight;
+}
+
+/* Past it, the class is slow as a whole: beyond what it wanders by itself. */
+static double high_from(const struct detect *d, const struct detect_class *c)
+{
+    double wanders = DEVIATIONS * DEVIATION_SURE * c->deviation;
+
+    return fmin(fmax(d->fleet.slow ? FLEET_OFF : FLEET_ON, wanders), FLEET_SURE);
+}
+
+static void learn_baseline(const struct detect *d, struct detect_class *c, double ratio)
+{
+    double rate = d->fleet.slow ? BASELINE_RATE_SLOW : BASELINE_RATE;
+
+    if (!d->fleet.slow)
+        c->deviation += USUAL_RATE * (fabs(ratio) - c->deviation);
+    if (d->learnt < LEARNING)
+        c->baseline += (c->typical - c->baseline) / (d->learnt + 1);
+    else
+        c->baseline += rate * (c->typical - c->baseline);
+}
+
+static void view_class(struct detect *d, uint32_t class, uint32_t stratum, const struct medians *m,
+                       struct fleet_view *view)
+{
+    struct detect_class *c = &d->classes[class][stratum];
+    double weight = weight_of(d, class, stratum);
+    double ratio;
+
+    if (m->count == 0)
+        return;
+    c->typical = medians_median(m);
+    if (c->baseline < 0) {
+        c->baseline = c->typical;
+        c->deviation = FLEET_DEVIATION_AT_FIRST;
+    }
+    ratio = peer_log_ratio(c->typical - c->baseline);
+    view->weight += weight;
+    view->ratio += weight * ratio;
+    view->high += ratio > high_from(d, c) ? weight : 0;
+    learn_baseline(d, c, ratio);
+}
+
+static void view_fleet(struct detect *d, const struct fleet_view *view)
+{
+    bool high = view->weight > 0 && view->high * 2 > view->weight && d->learnt >= LEARNING;
+
+    d->fleet.ratio = view->weight > 0 ? view->ratio / view->weight : 0;
+    d->fleet.calm = high ? 0 : d->fleet.calm + 1;
+    d->learnt += view->weight > 0;
+    if (high && !d->fleet.slow) {
+        d->fleet.slow = true;
+        d->fleet.slow_since = d->bucket;
+    }
+    if (d->fleet.calm >= FLEET_CALM)
+        d->fleet.slow = false;
+}
+
+/* --- all classes --- */
+
+static uint32_t p99_of(const struct detect *d, const struct peer_pool *pool, uint32_t class,
+                       uint32_t stratum)
+{
+    static const struct peer_series none;
+    uint32_t least = peer_p99(pool, &none);
+
+    for (uint32_t i = 0; i < d->count && d->count <= LATE_HOSTS_MAX; i++) {
+        const struct peer_series *s = d->hosts[i]->series[class];
+        uint32_t p99 = s == NULL || d->hosts[i]->stratum != stratum ? least : peer_p99(pool, s);
+
+        least = p99 < least ? p99 : least;
+    }
+    return least;
+}
+
+/* Late is what is late anywhere: the slowest stratum says. */
+static void learn_late(struct detect *d, uint32_t class)
+{
+    uint32_t most = 0;
+
+    for (uint32_t s = 0; s < DETECT_STRATUM_MAX; s++) {
+        const struct peer_pool *pool = d->pools[class][s];
+        uint32_t p99 =
+            pool == NULL || pool->kept_count < LATE_KNOWN ? 0 : p99_of(d, pool, class, s);
+
+        if (p99 > 0 && p99 < PEER_BINS)
+            most = p99 > most ? p99 : most;
+    }
+    if (most > 0)
+        d->p99[class] = (uint32_t)peer_bin_us(most + 1);
+    if (most > 0)
+        d->late_after[class] = (uint32_t)fmax(LATE_US_LEAST, peer_bin_us(most + LATE_BINS));
+}
+
+static void look_at(struct detect *d, uint32_t class, uint32_t stratum, struct fleet_view *view)
+{
+    struct medians m;
+
+    if (d->pools[class][stratum] == NULL)
+        return;
+    medians_collect(d, class, stratum, &m);
+    view_class(d, class, stratum, &m, view);
+    for (uint32_t i = 0; i < d->count && m.count > 0; i++) {
+        if (d->hosts[i]->stratum == stratum)
+            rate_in(d, d->hosts[i], class, &m);
+    }
+}
+
+void detect_compare(struct detect *d)
+{
+    struct fleet_view view = {.weight = 0};
+
+    for (uint32_t i = 0; i < d->count; i++)
+        d->hosts[i]->ratio_sum = d->hosts[i]->ratio_weight = 0;
+    for (uint32_t c = 0; c < EVIDENCE_CLASS_MAX; c++) {
+        for (uint32_t s = 0; s < DETECT_STRATUM_MAX; s++)
+            look_at(d, c, s, &view);
+        learn_late(d, c);
+    }
+    view_fleet(d, &view);
+    d->disturbed = any_out_of_line(d);
+    d->saturated = knee_load(&d->knee, 1, 1) > SATURATED;
+    learn_deviation(d);
+    for (uint32_t i = 0; i < d->count; i++)
+        rate_host(d, d->hosts[i]);
+}

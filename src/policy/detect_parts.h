@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The constants of the adaptive judge, each said once. For detect*.c only. */
+#ifndef POLICY_DETECT_PARTS_H
+#define POLICY_DETECT_PARTS_H
+
+#include "policy/detect.h"
+
+/* --- failures; reference/detection.md B18, "Errors" --- */
+
+#define RATE_LEAST 0.001 /* nobody fails less than that */
+#define BAD_SOME   0.05  /* shares of failures that the lines are made for */
+#define BAD_MANY   0.5
+#define BAD_TIMES  4.0 /* and so often more than usual */
+
+/* A share that is not even so many times what is common is no sign of a bad host. */
+#define BAD_OVER_USUAL 2.0
+#define NATS_OF_COMMON 0.1
+
+#define SATURATED 1.0 /* load: the knee */
+
+#define SUM_MOST 1.5 /* thresholds: no sum grows beyond, so that each can fall again */
+
+/* --- in-flight age: late is beyond a hundredth of the peers --- */
+
+#define LATE_LEAST     0.01
+#define LATE_BINS      32      /* x 4, above the peers' p99 */
+#define LATE_US_LEAST  20000.0 /* below it may be our own scheduling */
+#define LATE_KNOWN     100     /* latencies, before a p99 is one */
+#define LATE_HOSTS_MAX 128     /* with more hosts, none of them alone is a hundredth */
+
+/* --- latency; B18 variant F, B19 --- */
+
+#define PLACE_MOST   3.0 /* a rank says no more than that */
+#define PLACE_DESIGN 0.5 /* half of the shift the line is made for: one standard deviation */
+#define OFFSET_MOST  1.5
+#define OFFSET_RATE  3e-4 /* a sample */
+#define OTHERS_LEAST 20   /* latencies of others to be ranked among */
+
+#define TAIL_BINS  21    /* x 2.5, above the peers' p99 */
+#define TAIL_LEAST 0.005 /* share of very late answers that is everybody's */
+
+#define STEP_SHARE 0.26 /* of the threshold: most a half second can add, so that it takes four */
+
+/* --- how far a host is from its peers --- */
+
+#define RATIO_LEAST        0.4054651081081644 /* ln 1.5 */
+#define DEVIATIONS         3.5
+#define DEVIATION_SURE     1.2533 /* mean absolute deviation to standard deviation */
+#define DEVIATION_AT_FIRST 0.12   /* mean absolute: as of medians of 20 where sigma is 0.5 */
+#define USUAL_RATE         0.01   /* a half second: what is usual follows in about a minute */
+#define OWN_SHARE          0.75 /* of the gate: what is left of |ratio| less the usual one reaches it */
+#define ANSWERS_LEAST      5 /* of a host, for a median */
+
+bool detect_past_gate(const struct detect_host *h);
+
+/* May |h| be learnt from as it is? Not while its answers are late by all signs. */
+bool detect_seems_well(const struct detect *d, const struct detect_host *h);
+
+/* --- the fleet --- */
+
+#define FLEET_DEVIATION_AT_FIRST 0.03
+
+#define FLEET_ON           0.26236426446749106 /* ln 1.3 */
+#define FLEET_OFF          0.1823215567939546  /* ln 1.2 */
+#define FLEET_SURE         0.6931471805599453  /* ln 2: slow, however much it wanders */
+#define FLEET_RISING       0.13976194237515868 /* ln 1.15: it may be about to */
+#define FLEET_CALM         4                   /* half seconds below, until it is over */
+#define FLEET_WINDOW       4            /* half seconds whose answers count, where there are many */
+#define BASELINE_RATE      (1.0 / 600)  /* a half second: it follows in five minutes */
+#define BASELINE_RATE_SLOW (1.0 / 2400) /* while the fleet is slow: in twenty */
+#define LEARNING           4            /* half seconds in which the first baseline is made */
+
+/* For detect.c's turn: fleet, ratios, gates, what is late. */
+void detect_compare(struct detect *d);
+
+/* Alike: more than that share of the hosts past half of the threshold. */
+#define CROWD_SHARE 0.3
+
+/* Weights of what was seen, from one half second to the next. */
+#define LATELY_KEEPS   0.8
+#define JUST_NOW_KEEPS 0.3
+#define SEEN_LEAST     0.05
+
+#endif

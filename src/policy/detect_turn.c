@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a half second: latencies become evidence; and whether an accusation holds. */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "policy/detect.h"
+#include "policy/detect_parts.h"
+
+/* --- the sums --- */
+
+static bool by_half_seconds(enum detect_line line)
+{
+    return line == DETECT_RANK || line == DETECT_TAIL;
+}
+
+/* The net of a half second is capped, never only its positive part (B18). */
+double detect_sum(const struct detect *d, uint32_t index, enum detect_line line)
+{
+    const struct detect_host *h = d->hosts[index];
+    double gain = fmin(h->gain[line], STEP_SHARE * d->config.threshold);
+
+    if (!by_half_seconds(line))
+        return h->sum[line];
+    return fmin(fmax(0, h->sum[line] + gain), SUM_MOST * d->config.threshold);
+}
+
+static void remember(const struct detect *d, struct detect_host *h)
+{
+    struct detect_bucket *b = &h->history[h->history_next++ % DETECT_HISTORY];
+
+    b->number = d->bucket;
+    for (int line = 0; line < DETECT_LINE_COUNT; line++)
+        b->gain[line] = (float)h->gain[line];
+    memset(h->gain, 0, sizeof(h->gain));
+}
+
+static void fade(struct detect_rate *rates, double keeps)
+{
+    for (uint32_t k = 0; k < DETECT_KIND_COUNT; k++) {
+        rates[k].tries *= keeps;
+        rates[k].bad *= keeps;
+    }
+}
+
+static void fade_seen(struct detect_host *h)
+{
+    for (uint32_t c = 0; c < EVIDENCE_CLASS_MAX; c++)
+        h->seen[c] = h->seen[c] < SEEN_LEAST ? 0 : h->seen[c] * LATELY_KEEPS;
+}
+
+static void weigh_all(struct detect *d)
+{
+    for (uint32_t i = 0; i < d->count; i++) {
+        struct detect_host *h = d->hosts[i];
+
+        h->sum[DETECT_RANK] = detect_sum(d, i, DETECT_RANK);
+        h->sum[DETECT_TAIL] = detect_sum(d, i, DETECT_TAIL);
+        remember(d, h);
+        fade(h->lately, LATELY_KEEPS);
+        fade(h->just_now, JUST_NOW_KEEPS);
+        fade_seen(h);
+    }
+    fade(d->lately, LATELY_KEEPS);
+    fade(d->just_now, JUST_NOW_KEEPS);
+}
+
+/* --- the crowd --- */
+
+static bool is_crowd(const struct detect *d, enum detect_line line)
+{
+    uint32_t alike = 0;
+
+    for (uint32_t i = 0; i < d->count; i++)
+        alike += d->hosts[i]->serving && d->hosts[i]->sum[line] > d->config.threshold / 2;
+    return alike > 1 && alike > CROWD_SHARE * d->count;
+}
+
+/* What so many hosts share is nobody's fault: the sums begin anew. */
+static void disperse(struct detect *d, enum detect_line line)
+{
+    if (!is_crowd(d, line))
+        return;
+    for (uint32_t i = 0; i < d->count; i++)
+        d->hosts[i]->sum[line] = 0;
+}
+
+void detect_turn(struct detect *d)
+{
+    weigh_all(d);
+    detect_compare(d);
+    disperse(d, DETECT_RANK);
+    disperse(d, DETECT_TAIL);
+    d->bucket++;
+}
+
+/* --- accusations --- */
+
+double detect_load_without(const struct detect *d, uint32_t index)
+{
+    uint32_t serving = 0;
+
+    for (uint32_t i = 0; i < d->count; i++)
+        serving += d->hosts[i]->serving;
+    return knee_load(&d->knee, serving, serving - d->hosts[index]->serving);
+}
+
+static bool of_latency(enum detect_line line)
+{
+    return line == DETECT_RANK || line == DETECT_TAIL || line == DETECT_AGE;
+}
+
+bool detect_accuses(const struct detect *d, uint32_t index, enum detect_line line)
+{
+    assert(index < d->count && line < DETECT_LINE_COUNT);
+    return detect_sum(d, index, line) > d->config.threshold;
+}
+
+enum detect_guard detect_guard_of(const struct detect *d, uint32_t index, enum detect_line line)
+{
+    const struct detect_host *h = d->hosts[index];
+
+    if (of_latency(line) && d->fleet.slow)
+        return DETECT_FLEET;
+    if (is_crowd(d, line))
+        return DETECT_CROWD;
+    if (line == DETECT_RANK && !h->rated)
+        return DETECT_NOT_RATED;
+    if (line == DETECT_RANK && !detect_past_gate(h))
+        return DETECT_GATE;
+    return DETECT_HOLDS;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "policy/host_life.h"
+
+#include <assert.h>
+
+const char *life_state_text(enum life_state s)
+{
+#define X(constant, name) [LIFE_##constant] = #name,
+    static const char *const text[LIFE_STATE_COUNT] = {LIFE_STATES(X)};
+#undef X
+
+    assert(s < LIFE_STATE_COUNT);
+    return text[s];
+}
+
+/* --- states --- */
+
+static struct life_step enter(struct life *l, enum life_state next, uint32_t share, mono_ns now)
+{
+    static const bool allowed[LIFE_STATE_COUNT][LIFE_STATE_COUNT] = {
+        [LIFE_HEALTHY] = {[LIFE_SUSPECT] = true, [LIFE_EJECTED] = true, [LIFE_HEALTHY] = true},
+        [LIFE_SUSPECT] = {[LIFE_HEALTHY] = true, [LIFE_EJECTED] = true},
+        [LIFE_EJECTED] = {[LIFE_PROBING] = true, [LIFE_HEALTHY] = true},
+        [LIFE_PROBING] = {[LIFE_EJECTED] = true, [LIFE_RAMPING] = true, [LIFE_HEALTHY] = true},
+        [LIFE_RAMPING] = {[LIFE_EJECTED] = true, [LIFE_HEALTHY] = true},
+    };
+
+    assert(allowed[l->state][next]);
+    l->state = next;
+    l->since = now;
+    l->share = share;
+    l->granted = 0;
+    l->round = 0;
+    l->in_row = 0;
+    l->wake = MONO_NEVER;
+    return (struct life_step){.changed = true};
+}
+
+void life_init(struct life *l)
+{
+    *l = (struct life){.state = LIFE_HEALTHY, .share = LIFE_WHOLE, .wake = MONO_NEVER};
+}
+
+static struct life_step nothing(void)
+{
+    return (struct life_step){.changed = false};
+}
+
+/* --- suspicion --- */
+
+struct life_step life_suspect(struct life *l, const struct life_config *c, uint32_t share,
+                              mono_ns now)
+{
+    if (l->state != LIFE_HEALTHY && l->state != LIFE_SUSPECT)
+        return nothing();
+    if (share < c->least_share)
+        share = c->least_share;
+    if (share > LIFE_WHOLE)
+        share = LIFE_WHOLE;
+    if (l->state == LIFE_HEALTHY)
+        return enter(l, LIFE_SUSPECT, share, now);
+    if (l->share == share)
+        return nothing();
+    l->share = share;
+    return (struct life_step){.changed = true};
+}
+
+/* Where it was out lately and has been well for long, it is remembered as out once less. */
+static void forget_one(struct life *l, mono_ns now)
+{
+    if (l->times == 0)
+        return;
+    l->times--;
+    l->wake = l->times == 0 ? MONO_NEVER : mono_after(now, LIFE_FORGETS);
+}
+
+static struct life_step be_healthy(struct life *l, mono_ns now)
+{
+    struct life_step step = enter(l, LIFE_HEALTHY, LIFE_WHOLE, now);
+
+    if (l->times > 0)
+        l->wake = mono_after(now, LIFE_FORGETS);
+    return step;
+}
+
+struct life_step life_clear(struct life *l, mono_ns now)
+{
+    return l->state == LIFE_SUSPECT ? be_healthy(l, now) : nothing();
+}
+
+/* --- out --- */
+
+static bool was_short(const struct life *l, mono_ns now)
+{
+    return mono_since(l->out_since, now) < LIFE_QUICK_FOR;
+}
+
+/* |base| x |times|, at most |max|. */
+static span_ns bases(span_ns base, uint32_t times, span_ns max)
+{
+    if (times < 1)
+        times = 1;
+    return base > 0 && times > max / base ? max : base * times < max ? base * times : max;
+}
+
+span_ns life_quarantine(const struct life *l, const struct life_config *c)
+{
+    return bases(c->base, l->times + 1, c->max);
+}
+
+/* From the last failed probe, or from going out, to the next probe. */
+static span_ns rest(const struct life *l, const struct life_config *c, mono_ns now)
+{
+    span_ns quarantine = bases(c->base, l->times, c->max);
+    span_ns gap = c->after;
+
+    if (!c->quick)
+        return quarantine;
+    for (uint32_t n = 1; n < l->failed_rounds && gap < quarantine; n++)
+        gap += gap / 2;
+    if (was_short(l, now) && gap > LIFE_PROBE_GAP)
+        gap = LIFE_PROBE_GAP;
+    if (gap < l->least_gap)
+        gap = l->least_gap;
+    return gap < quarantine ? gap : quarantine;
+}
+
+static bool too_often(const struct life *l, const struct life_config *c, mono_ns now)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < LIFE_TIMES_KEPT; i++)
+        n += l->outs[i] != 0 && mono_since(l->outs[i], now) <= 3600 * NS_PER_S;
+    return c->times_per_hour != 0 && n >= c->times_per_hour;
+}
+
+static struct life_step escalate(struct life *l, struct life_step step, bool reason)
+{
+    step.escalated = reason && !l->needs_human;
+    l->needs_human |= reason;
+    return step;
+}
+
+struct life_step life_eject(struct life *l, const struct life_config *c, mono_ns now)
+{
+    bool was_out = l->state == LIFE_PROBING;
+    struct life_step step;
+
+    if (l->state == LIFE_EJECTED)
+        return nothing();
+    step = enter(l, LIFE_EJECTED, 0, now);
+    if (was_out) {
+        l->failed_rounds++;
+        l->wake = mono_after(now, rest(l, c, now));
+        return escalate(l, step, mono_since(l->out_since, now) >= c->repeated_for);
+    }
+    l->out_since = now;
+    l->failed_rounds = 0;
+    l->times += l->times < UINT32_MAX;
+    l->outs[l->outs_next++ % LIFE_TIMES_KEPT] = now;
+    l->wake = mono_after(now, rest(l, c, now));
+    return escalate(l, step, too_often(l, c, now));
+}
+
+/* --- on the way back --- */
+
+static struct life_step grant(struct life *l, uint32_t n)
+{
+    l->round = n;
+    l->granted = n;
+    return (struct life_step){.grant = n};
+}
+
+static struct life_step probe_again(struct life *l, const struct life_config *c)
+{
+    uint32_t left = c->successes - l->in_row;
+    uint32_t n = l->round * 2 < LIFE_PROBE_MAX ? l->round * 2 : LIFE_PROBE_MAX;
+
+    return grant(l, n < left ? n : left);
+}
+
+static struct life_step ramp(struct life *l, mono_ns now)
+{
+    l->last_out = mono_since(l->out_since, now);
+    return enter(l, LIFE_RAMPING, LIFE_RAMP_FROM, now);
+}
+
+static struct life_step probe_passed(struct life *l, const struct life_config *c, mono_ns now)
+{
+    l->in_row++;
+    l->granted -= l->granted > 0;
+    if (l->in_row >= c->successes && !l->needs_human)
+        return ramp(l, now);
+    if (l->granted > 0)
+        return nothing();
+    if (l->in_row < c->successes)
+        return probe_again(l, c);
+    l->in_row = 0; /* well, but only a human lets it back: probes go on */
+    l->wake = mono_after(now, rest(l, c, now));
+    return nothing();
+}
+
+static span_ns ramp_length(const struct life *l, const struct life_config *c)
+{
+    return l->last_out < LIFE_QUICK_FOR && c->ramp > LIFE_RAMP_QUICK ? LIFE_RAMP_QUICK : c->ramp;
+}
+
+/* No further than time allows, and no further than what it has shown: a tenth a success. */
+static struct life_step ramp_on(struct life *l, const struct life_config *c, mono_ns now)
+{
+    span_ns length = ramp_length(l, c);
+    span_ns gone = mono_since(l->since, now);
+    uint64_t by_time = gone >= length
+                           ? LIFE_WHOLE
+                           : LIFE_RAMP_FROM + (LIFE_WHOLE - LIFE_RAMP_FROM) * (gone / NS_PER_US) /
+                                                  (length / NS_PER_US);
+    uint64_t shown = LIFE_RAMP_FROM + (uint64_t)l->in_row * (LIFE_WHOLE / 20);
+    uint32_t share = (uint32_t)(by_time < shown ? by_time : shown);
+
+    if (share >= LIFE_WHOLE)
+        return be_healthy(l, now);
+    if (share <= l->share)
+        return nothing();
+    l->share = share;
+    return (struct life_step){.changed = true};
+}
+
+struct life_step life_learn(struct life *l, const struct life_config *c, bool passed, mono_ns now)
+{
+    if (l->state == LIFE_PROBING)
+        return passed ? probe_passed(l, c, now) : life_eject(l, c, now);
+    if (l->state != LIFE_RAMPING)
+        return nothing();
+    if (!passed)
+        return life_eject(l, c, now);
+    l->in_row++;
+    return ramp_on(l, c, now);
+}
+
+/* A probe that nobody asked for in a second is asked for again: its request may be gone. */
+#define PROBE_PATIENCE (5 * NS_PER_S)
+
+static struct life_step begin_probing(struct life *l, const struct life_config *c, mono_ns now)
+{
+    bool was_probing = l->state == LIFE_PROBING;
+    struct life_step step = {.changed = false};
+
+    if (!was_probing)
+        step = enter(l, LIFE_PROBING, 0, now);
+    step.grant = grant(l, 1).grant;
+    l->wake = mono_after(now, PROBE_PATIENCE);
+    (void)c;
+    return step;
+}
+
+struct life_step life_turn(struct life *l, const struct life_config *c, mono_ns now)
+{
+    bool too_long =
+        !life_serves(l) && c->repeated_for != 0 && mono_since(l->out_since, now) >= c->repeated_for;
+
+    if (now < l->wake)
+        return nothing();
+    l->wake = MONO_NEVER;
+    if (!life_serves(l))
+        return escalate(l, begin_probing(l, c, now), too_long);
+    if (l->state == LIFE_HEALTHY)
+        forget_one(l, now);
+    return nothing();
+}
+
+struct life_step life_pardon(struct life *l, mono_ns now)
+{
+    (void)now;
+    if (l->state == LIFE_HEALTHY && !l->needs_human && l->times == 0)
+        return nothing();
+    life_init(l);
+    return (struct life_step){.changed = true};
+}
