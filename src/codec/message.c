@@ -111,6 +111,11 @@ enum method method_lookup(struct bytes token)
     return METHOD_OTHER;
 }
 
+bool method_reads(enum method m)
+{
+    return m == METHOD_GET || m == METHOD_HEAD || m == METHOD_OPTIONS || m == METHOD_TRACE;
+}
+
 bool method_idempotent(enum method m)
 {
     switch (m) {

@@ -102,6 +102,9 @@ static inline struct bytes message_value(const struct message_head *m, enum fiel
 /* GET, HEAD, PUT, DELETE, OPTIONS, TRACE (RFC 9110 9.2.2). */
 bool method_idempotent(enum method m);
 
+/* Does it ask for something and change nothing? */
+bool method_reads(enum method m);
+
 /* Methods are case-sensitive: "get" is METHOD_OTHER. */
 enum method method_lookup(struct bytes token);
 

@@ -62,6 +62,8 @@ void config_build_access_log(struct config_build *b, const struct config_access_
 /* config_build_outlier.c: who is ejected, and where the cluster follows Envoy. */
 void config_build_outlier(struct config_build *b, const struct config_cluster *from,
                           struct cluster *c);
+
+void config_build_detection(const struct config_cluster *from, struct cluster *c);
 /* config_build_retry.c: NULL where a route has none, or where memory or words were wrong. */
 const struct route_retry *config_build_retry(struct config_build *b,
                                              const struct config_retry *from);

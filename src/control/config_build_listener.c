@@ -163,6 +163,32 @@ static void find_cluster(struct config_build *b, const struct config_file *file,
 }
 
 /* To wait without end is said by name, not by a number that may be a slip. */
+static void too_many_classes(struct config_build *b, const struct config_route *from)
+{
+    struct text *t = config_build_error(b, config_node_find(from->head.node, "class"));
+
+    text_str(t, "there are 5 classes already: give requests that take alike the same one");
+    config_error_end(b->errors);
+}
+
+static uint8_t build_class(struct config_build *b, const struct config_route *from)
+{
+    struct snapshot *s = b->snapshot;
+
+    if (from->class.len == 0)
+        return CLASS_BY_REQUEST;
+    for (uint32_t i = 0; i < s->class_count; i++) {
+        if (bytes_equal(s->classes[i], from->class))
+            return (uint8_t)i;
+    }
+    if (s->class_count == EVIDENCE_CLASS_MAX) {
+        too_many_classes(b, from);
+        return CLASS_BY_REQUEST;
+    }
+    s->classes[s->class_count] = config_build_copy(b, from->class);
+    return (uint8_t)s->class_count++;
+}
+
 static void check_timeout(struct config_build *b, const struct config_route *from)
 {
     const struct config_node *timeout = config_node_find(from->head.node, "timeout");
@@ -189,6 +215,7 @@ static void build_routes(struct config_build *b, const struct config_file *file,
         routes[i].timeout = each[i].timeout;
         routes[i].per_try_timeout = each[i].per_try_timeout;
         routes[i].idle_timeout = each[i].idle_timeout;
+        routes[i].class = build_class(b, &each[i]);
         routes[i].retry = config_build_retry(b, &each[i].retry);
         check_timeout(b, &each[i]);
         build_hosts(b, &each[i].match.hosts, &routes[i]);

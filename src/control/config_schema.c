@@ -97,7 +97,12 @@ static const struct field route_rows[] = {
      .help = "traps of `firebreak check` that are here on purpose"},
     {.name = "requestHeaders", .kind = FIELD_LATER, .help = "changing headers"},
     {.name = "responseHeaders", .kind = FIELD_LATER, .help = "changing headers"},
-    {.name = "class", .kind = FIELD_LATER, .help = "detection by class of request"},
+    {.name = "class",
+     .kind = FIELD_TEXT,
+     .at = AT(class),
+     .preset_text = "read or write by method, large by size",
+     .help = "hosts are compared with each other by class of request: a free word for requests "
+             "that take alike; at most 5 in the file"},
     {.name = "largeBody", .kind = FIELD_LATER, .help = "detection by class of request"},
     {.name = "priority", .kind = FIELD_LATER, .help = "load shedding"},
     {.name = "deadline", .kind = FIELD_LATER, .help = "deadline budgets"},

@@ -78,6 +78,7 @@ struct config_route {
     span_ns idle_timeout;
     struct config_retry retry;
     struct config_expect expect;
+    struct bytes class;
     struct field_items accept;
 };
 
@@ -260,6 +261,8 @@ struct config_resilience {
     bool connect_failover;
     struct field_items accept;
     uint32_t panic;     /* enum panic_policy */
+    uint32_t mode;      /* enum detection_mode */
+    uint32_t profile;   /* enum detection_profile */
     uint32_t semantics; /* enum config_semantics */
     struct config_differences differences;
     struct config_outlier_more outlier;

@@ -434,6 +434,18 @@ static const struct fields per_host_fields = {
             "host at its limit is passed over while another has room.",
 };
 
+static const char *mode_choice(uint32_t i)
+{
+    static const char *const words[] = {"enforce", "observe"};
+
+    return i < sizeof(words) / sizeof(words[0]) ? words[i] : NULL;
+}
+
+static const char *profile_choice(uint32_t i)
+{
+    return i < PROFILE_COUNT ? detection_profile_text((enum detection_profile)i) : NULL;
+}
+
 #define AT(member) offsetof(struct config_resilience, member)
 static const struct field resilience_rows[] = {
     {.name = "connectFailover",
@@ -488,8 +500,21 @@ static const struct field resilience_rows[] = {
      .at = AT(per_host),
      .of = &per_host_fields,
      .help = "limits for each single host"},
-    {.name = "mode", .kind = FIELD_LATER, .help = "observe mode"},
-    {.name = "profile", .kind = FIELD_LATER, .help = "the detection profiles"},
+    {.name = "mode",
+     .kind = FIELD_CHOICE,
+     .at = AT(mode),
+     .preset = DETECTION_ENFORCE,
+     .choice = mode_choice,
+     .help = "`observe`: detection decides, counts and explains, and does nothing"},
+    {.name = "profile",
+     .kind = FIELD_CHOICE,
+     .at = AT(profile),
+     .preset = PROFILE_STARTER,
+     .choice = profile_choice,
+     .help = "`starter`: obvious failures eject, latency only cuts a host's share; `rules`: what "
+             "`rules` say ejects; `adaptive`: all evidence against the peers ejects, and a host "
+             "that is out is tried soon; left out where there is an `outlierDetection`: detection "
+             "only observes"},
     {.name = "detect", .kind = FIELD_LATER, .help = "adaptive detection"},
     {.name = "rules", .kind = FIELD_LATER, .help = "detection rules"},
     {.name = "ejection", .kind = FIELD_LATER, .help = "the detection profiles"},
@@ -520,9 +545,8 @@ static const char *lb_choice(uint32_t i)
 
 static const char *const protocols[] = {"http1", NULL};
 static const char *const later_protocols[] = {"http2", "HTTP/2", "auto", "HTTP/2", NULL};
-static const char *const later_balancers[] = {
-    "least",  "the default balancer", "ring_hash", "consistent hashing",
-    "maglev", "consistent hashing",   NULL};
+static const char *const later_balancers[] = {"ring_hash", "consistent hashing", "maglev",
+                                              "consistent hashing", NULL};
 
 #define AT(member) offsetof(struct config_cluster, member)
 static const struct field cluster_rows[] = {
@@ -560,11 +584,14 @@ static const struct field cluster_rows[] = {
     {.name = "loadBalancer",
      .kind = FIELD_CHOICE,
      .at = AT(lb),
-     .preset = LB_P2C,
+     .preset = LB_LEAST,
      .choice = lb_choice,
      .later = later_balancers,
-     .help = "which host gets the next request; `p2c`: the less loaded of two, the one whose turn "
-             "it is and one drawn at random"},
+     .help =
+         "which host gets the next request; `least`: the one with the least requests under way "
+         "times what it costs to ask it, answers later than is typical and failures counted, "
+         "of all up to 64 and of five drawn ones beyond; `p2c`: the less loaded of two, the one "
+         "whose turn it is and one drawn at random"},
     {.name = "connectTimeout",
      .kind = FIELD_SPAN,
      .at = AT(connect_timeout),

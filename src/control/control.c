@@ -156,6 +156,9 @@ static void on_message(struct control *c, const struct message *m)
     case MESSAGE_OUTLIER:
         outlier_watch_tell(c->watch, m, c->now);
         return;
+    case MESSAGE_EVIDENCE:
+        outlier_watch_wake(c->watch, c->now);
+        return;
     case MESSAGE_WORKER_DONE:
         worker_done(c, m->index);
         return;
@@ -458,6 +461,7 @@ static bool start_watch(struct control *c, const struct control_setup *setup)
         .clock = c->clock,
         .log = c->log,
         .workers = c->workers,
+        .rings = c->process->rings,
         .worker_count = c->worker_count,
         .seed = setup->seed,
     };

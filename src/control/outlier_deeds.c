@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/text.h"
+#include "control/detection.h"
 #include "control/health_news.h"
 #include "control/outlier_event.h"
 #include "control/panic_note.h"
@@ -39,6 +40,8 @@ static const struct {
     [OUTLIER_CONSECUTIVE_LOCAL_ORIGIN] =
         {OUTLIER_STAT_ejections_detected_consecutive_local_origin_failure,
          OUTLIER_STAT_ejections_enforced_consecutive_local_origin_failure},
+    [OUTLIER_DETECTED] = {OUTLIER_STAT_ejections_detected_detection,
+                          OUTLIER_STAT_ejections_enforced_detection},
     [OUTLIER_SUCCESS_RATE] = {OUTLIER_STAT_ejections_detected_success_rate,
                               OUTLIER_STAT_ejections_enforced_success_rate},
     [OUTLIER_SUCCESS_RATE_LOCAL_ORIGIN] =
@@ -282,6 +285,7 @@ static void show_ejected(struct watched *c, uint32_t index, enum outlier_trigger
     publish(c, index, now);
     deeds_show_active(c);
     count(c, OUTLIER_STAT_ejections_enforced_total);
+    detection_note_ejected(c, index, now);
 }
 
 static void eject(struct watched *c, uint32_t index, enum outlier_trigger t,
@@ -303,12 +307,37 @@ static span_ns let_back(struct watched *c, uint32_t index, mono_ns now)
     return out;
 }
 
+enum outlier_guard deeds_detected(struct watched *c, uint32_t index, mono_ns now)
+{
+    struct outlier_host before = *judged(c, index);
+    struct outlier_verdict v = outlier_consider(&c->judge, index, OUTLIER_DETECTED, now);
+
+    if (v.guard == OUTLIER_GUARD_NONE) {
+        count_detected(c, OUTLIER_DETECTED);
+        eject(c, index, OUTLIER_DETECTED, &v, now);
+        tell_trigger(c, index, OUTLIER_DETECTED, &before, now);
+        return v.guard;
+    }
+    if (v.guard != OUTLIER_GUARD_ALREADY_OUT)
+        log_refused(c, index, OUTLIER_DETECTED, v.guard, now);
+    return v.guard;
+}
+
+void deeds_readmit(struct watched *c, uint32_t index, mono_ns now)
+{
+    outlier_pardon(&c->judge, index, now);
+    tell_returned(c, index, let_back(c, index, now));
+}
+
 void deeds_consider(struct watched *c, uint32_t index, enum outlier_trigger t, mono_ns now)
 {
     struct outlier_host before = *judged(c, index);
-    struct outlier_verdict v = outlier_consider(&c->judge, index, t, now);
+    struct outlier_verdict v = {.guard = OUTLIER_GUARD_ALREADY_OUT};
 
     outlier_runs_restart(c->roster.members[index].runs, t);
+    if (detection_is_common(c, index) && c->config->outlier.return_on_proof)
+        return;
+    v = outlier_consider(&c->judge, index, t, now);
     if (v.guard == OUTLIER_GUARD_ALREADY_OUT && !outlier_is_rate(t))
         return;
     count_detected(c, t);
@@ -352,6 +381,7 @@ bool deeds_pardon(struct watched *c, uint32_t index, mono_ns now)
     if (!judged(c, index)->ejected)
         return false;
     outlier_pardon(&c->judge, index, now);
+    detection_note_pardoned(c, index, now);
     tell_pardoned(c, index, let_back(c, index, now));
     return true;
 }

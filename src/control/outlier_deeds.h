@@ -24,6 +24,8 @@ struct roster {
     uint32_t *scratch;
 };
 
+struct detection;
+
 struct watched {
     struct timer sweep;
     struct timer release; /* of healths that are late */
@@ -32,8 +34,9 @@ struct watched {
     struct cluster_state *state;  /* a reference */
     struct outlier judge;
     struct roster roster;
-    mono_ns changed_at;    /* a health was last published */
-    uint32_t changed_slot; /* whose */
+    struct detection *detection; /* NULL: off */
+    mono_ns changed_at;          /* a health was last published */
+    uint32_t changed_slot;       /* whose */
 };
 
 struct outlier_watch {
@@ -42,10 +45,19 @@ struct outlier_watch {
     struct watched **all;      /* in the order of the snapshot */
     struct watched **by_state; /* the same, by address, to be found */
     uint32_t count;
+    struct timer tick; /* evidence is read; idle while there is none */
+    uint32_t quiet;    /* ticks without any */
+    struct evidence *batch;
 };
 
 /* A trigger against member |index|: weighed, done, counted, told. */
 void deeds_consider(struct watched *c, uint32_t index, enum outlier_trigger t, mono_ns now);
+
+/* Detection accuses; what is against it, OUTLIER_GUARD_NONE: it is out. */
+enum outlier_guard deeds_detected(struct watched *c, uint32_t index, mono_ns now);
+
+/* A host that was out may serve again, if with a share. */
+void deeds_readmit(struct watched *c, uint32_t index, mono_ns now);
 
 /* By hand: what is against it; OUTLIER_GUARD_NONE: it is out. False: it was not out. */
 enum outlier_guard deeds_eject(struct watched *c, uint32_t index, mono_ns now);

@@ -6,8 +6,10 @@
 
 #include "base/list.h"
 #include "base/memory.h"
+#include "control/detection.h"
 #include "control/outlier_deeds.h"
 #include "control/panic_note.h"
+#include "policy/evidence_ring.h"
 
 #define SWEEP_LEAST NS_PER_MS
 
@@ -94,6 +96,7 @@ static void watched_free(struct watched *c)
 {
     wheel_cancel(c->watch->setup.wheel, &c->sweep);
     wheel_cancel(c->watch->setup.wheel, &c->release);
+    detection_free(c->detection);
     roster_release(&c->roster);
     cluster_state_drop(c->state);
     memory_give(c);
@@ -227,6 +230,8 @@ static void configure(struct watched *c, const struct cluster *config, struct ro
     c->roster = roster;
     c->config = config;
     outlier_adopt(&c->judge, &config->outlier, c->roster.members, c->roster.count);
+    if (!detection_adopt(c, now))
+        log_event(c->watch->setup.log, LOG_WARNING, "detection.off", "no memory for it");
     deeds_show_active(c);
     if (!same && !config->outlier.enabled)
         deeds_sweep(c, now);
@@ -295,6 +300,91 @@ void outlier_watch_tell(struct outlier_watch *w, const struct message *m, mono_n
     }
 }
 
+/* --- evidence --- */
+
+#define BATCH_MAX   (4 * EVIDENCE_RING_ROOM)
+#define QUIET_TICKS 400 /* without evidence, and nothing under way: the watch sleeps */
+
+static int compare_u64(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+/* The same order whichever worker saw what. */
+static int compare_evidence(const void *a, const void *b)
+{
+    const struct evidence *x = a, *y = b;
+    int order = compare_u64(x->at, y->at);
+
+    if (order == 0)
+        order = compare_u64(x->host, y->host);
+    if (order == 0)
+        order = compare_u64(x->class, y->class);
+    if (order == 0)
+        order = compare_u64(x->outcome, y->outcome);
+    return order == 0 ? compare_u64(x->first_us, y->first_us) : order;
+}
+
+static uint32_t collect(struct outlier_watch *w)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < w->setup.worker_count; i++)
+        while (n < BATCH_MAX && evidence_ring_take(&w->setup.rings[i], &w->batch[n]))
+            n++;
+    qsort(w->batch, n, sizeof(*w->batch), compare_evidence);
+    return n;
+}
+
+static void learn(struct outlier_watch *w, const struct evidence *e, mono_ns now)
+{
+    struct watched *c = find(w, e->cluster);
+    uint32_t index = c == NULL || c->detection == NULL ? UINT32_MAX : member_of(c, e->host);
+
+    if (index != UINT32_MAX)
+        detection_learn(c, index, e, now);
+}
+
+static bool look(struct outlier_watch *w, mono_ns now)
+{
+    bool busy = false;
+
+    for (uint32_t i = 0; i < w->count; i++) {
+        if (w->all[i]->detection != NULL)
+            busy |= detection_look(w->all[i], now);
+    }
+    return busy;
+}
+
+/* Nothing happens any more: the next evidence wakes the watch. */
+static bool sleep(struct outlier_watch *w)
+{
+    bool all = true;
+
+    for (uint32_t i = 0; i < w->setup.worker_count; i++)
+        all = evidence_ring_sleep(&w->setup.rings[i]) && all;
+    return all;
+}
+
+static void tick_due(struct timer *t, mono_ns now)
+{
+    struct outlier_watch *w = CONTAINER_OF(t, struct outlier_watch, tick);
+    uint32_t n = collect(w);
+
+    for (uint32_t i = 0; i < n; i++)
+        learn(w, &w->batch[i], now);
+    w->quiet = look(w, now) || n > 0 ? 0 : w->quiet + 1;
+    if (w->quiet < QUIET_TICKS || !sleep(w))
+        wheel_arm(w->setup.wheel, &w->tick, mono_after(now, DETECTION_EVERY));
+}
+
+void outlier_watch_wake(struct outlier_watch *w, mono_ns now)
+{
+    w->quiet = 0;
+    if (!timer_armed(&w->tick))
+        wheel_arm(w->setup.wheel, &w->tick, mono_after(now, DETECTION_EVERY));
+}
+
 /* --- by hand --- */
 
 bool outlier_watch_on(const struct outlier_watch *w, const struct cluster_state *state)
@@ -352,6 +442,13 @@ struct outlier_watch *outlier_watch_create(const struct outlier_watch_setup *set
         return NULL;
     w->setup = *setup;
     rng_init(&w->rng, setup->seed);
+    timer_init(&w->tick, tick_due);
+    w->batch = memory_take_array(BATCH_MAX, sizeof(*w->batch));
+    if (w->batch == NULL) {
+        memory_give(w);
+        return NULL;
+    }
+    (void)sleep(w);
     return w;
 }
 
@@ -359,6 +456,8 @@ void outlier_watch_free(struct outlier_watch *w)
 {
     if (w == NULL)
         return;
+    wheel_cancel(w->setup.wheel, &w->tick);
+    memory_give(w->batch);
     for (uint32_t i = 0; i < w->count; i++)
         watched_free(w->all[i]);
     memory_give(w->all);

@@ -25,6 +25,7 @@ struct outlier_watch_setup {
     struct log *log;
     struct event_log *events;       /* NULL: none */
     struct mailbox *const *workers; /* told of ejections */
+    struct evidence_ring *rings;    /* one a worker */
     uint32_t worker_count;
     uint64_t seed;
 };
@@ -38,6 +39,9 @@ struct outlier_watch *outlier_watch_create(const struct outlier_watch_setup *set
  * kept. False: no memory, and nothing has changed.
  */
 bool outlier_watch_adopt(struct outlier_watch *w, const struct snapshot *s, mono_ns now);
+
+/* A MESSAGE_EVIDENCE. */
+void outlier_watch_wake(struct outlier_watch *w, mono_ns now);
 
 /* A MESSAGE_OUTLIER. One about a cluster or host that is no longer there is ignored. */
 void outlier_watch_tell(struct outlier_watch *w, const struct message *m, mono_ns now);

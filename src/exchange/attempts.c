@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "exchange/retrying.h"
+#include "exchange/witness.h"
 #include "policy/host.h"
 #include "policy/limit.h"
 
@@ -92,6 +93,8 @@ void exchange_release(struct exchange *x)
 void attempt_start(struct exchange *x, uint32_t host, enum action_kind how, mono_ns now,
                    struct actions *out)
 {
+    uint32_t ahead;
+
     x->attempt_count++;
     if (x->attempt_count > RECORD_ATTEMPTS_MAX)
         unhold_host(x, attempt_present(x)->host);
@@ -103,7 +106,8 @@ void attempt_start(struct exchange *x, uint32_t host, enum action_kind how, mono
         .connected_at = MONO_NEVER,
         .ended_at = MONO_NEVER,
     };
-    atomic_fetch_add_explicit(&attempt_host(x)->in_flight, 1, memory_order_relaxed);
+    ahead = atomic_fetch_add_explicit(&attempt_host(x)->in_flight, 1, memory_order_relaxed);
+    attempt_present(x)->ahead = (uint16_t)(ahead < UINT16_MAX ? ahead : UINT16_MAX);
     x->state = EXCHANGE_PICKED;
     x->try_deadline = MONO_NEVER;
     actions_add(out, (struct action){.kind = how, .host = host});
@@ -127,6 +131,7 @@ void attempt_end(struct exchange *x, enum attempt_outcome outcome, uint32_t flag
     struct attempt *a = attempt_present(x);
 
     assert(a->outcome == ATTEMPT_PENDING);
+    witness_forget(x);
     attempt_give_pending(x);
     give_host_request(x);
     give_request(x);

@@ -10,7 +10,7 @@
 #include "policy/outlier_runs.h"
 
 bool cluster_rt_init(struct cluster_rt *rt, const struct cluster *config, uint32_t worker,
-                     struct rng *rng)
+                     struct rng *rng, const mono_ns *now)
 {
     *rt = (struct cluster_rt){
         .config = config,
@@ -20,7 +20,10 @@ bool cluster_rt_init(struct cluster_rt *rt, const struct cluster *config, uint32
         .cells = config->state->cells[worker],
         .lb = memory_take(sizeof(*rt->lb)),
         .rng = rng,
+        .now = now,
     };
+    for (uint32_t class = 0; class < EVIDENCE_CLASS_MAX; class ++)
+        list_init(&rt->open[class]);
     if (rt->lb == NULL)
         return false;
     lb_init(rt->lb, config->lb, &config->panic, NULL);
@@ -132,20 +135,60 @@ static uint32_t count_panic(struct cluster_rt *rt, uint32_t picked)
 
 uint32_t cluster_rt_pick(struct cluster_rt *rt)
 {
-    return with_room(rt, count_panic(rt, lb_pick(rt->lb, &rt->hosts, NULL, rt->rng)), NULL,
-                     room_for_request);
+    return with_room(rt, count_panic(rt, lb_pick(rt->lb, &rt->hosts, NULL, rt->rng, *rt->now)),
+                     NULL, room_for_request);
 }
 
 uint32_t cluster_rt_pick_open(struct cluster_rt *rt)
 {
-    return with_room(rt, count_panic(rt, lb_pick(rt->lb, &rt->hosts, NULL, rt->rng)), NULL,
-                     room_for_connection);
+    return with_room(rt, count_panic(rt, lb_pick(rt->lb, &rt->hosts, NULL, rt->rng, *rt->now)),
+                     NULL, room_for_connection);
 }
 
 uint32_t cluster_rt_pick_other(struct cluster_rt *rt, const struct lb_tried *tried)
 {
-    return with_room(rt, count_panic(rt, lb_pick_other(rt->lb, &rt->hosts, tried, rt->rng)), tried,
-                     room_for_request);
+    return with_room(rt,
+                     count_panic(rt, lb_pick_other(rt->lb, &rt->hosts, tried, rt->rng, *rt->now)),
+                     tried, room_for_request);
+}
+
+/* Takes one of the host's grants. */
+static bool take_probe(struct host *h)
+{
+    uint32_t left = atomic_load_explicit(&h->probes, memory_order_relaxed);
+
+    while (left > 0) {
+        if (atomic_compare_exchange_weak_explicit(&h->probes, &left, left - 1, memory_order_relaxed,
+                                                  memory_order_relaxed))
+            return true;
+    }
+    return false;
+}
+
+uint32_t cluster_rt_pick_probe(struct cluster_rt *rt)
+{
+    const struct retry_budget_config *budget = &rt->config->retry_budget;
+
+    if (!atomic_load_explicit(&rt->state->probing, memory_order_relaxed))
+        return CLUSTER_RT_NO_HOST;
+    for (uint32_t i = 0; i < rt->hosts.count; i++) {
+        struct host *h = rt->hosts.at[i];
+
+        if (h == NULL || host_health(h) != HOST_EJECTED ||
+            atomic_load_explicit(&h->probes, memory_order_relaxed) == 0)
+            continue;
+        if (!retry_budget_spend(&rt->state->retry_budget, budget, *rt->now))
+            return CLUSTER_RT_NO_HOST;
+        if (take_probe(h))
+            return i;
+        retry_budget_refund(&rt->state->retry_budget);
+    }
+    return CLUSTER_RT_NO_HOST;
+}
+
+void cluster_rt_probe_passed(struct cluster_rt *rt)
+{
+    retry_budget_refund(&rt->state->retry_budget);
 }
 
 bool cluster_rt_serves(struct cluster_rt *rt, uint32_t host)

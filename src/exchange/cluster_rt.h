@@ -10,11 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "base/units.h"
 #include "model/snapshot.h"
+#include "policy/evidence.h"
 #include "stats/metrics.h"
 
 struct lb;
+struct witness;
 struct lb_tried;
 struct rng;
 
@@ -27,12 +30,15 @@ struct cluster_rt {
     struct lb *lb;
     uint32_t *lb_room; /* its list of hosts */
     uint32_t lb_size;
-    struct rng *rng; /* the worker's */
+    struct rng *rng;                      /* the worker's */
+    const mono_ns *now;                   /* the worker's: of the turn under way */
+    struct witness *witness;              /* the worker's; NULL: nobody listens */
+    struct list open[EVIDENCE_CLASS_MAX]; /* struct exchange: attempts that may yet be late */
 };
 
 /* False: no memory. |config| and its state must outlive |rt|. */
 bool cluster_rt_init(struct cluster_rt *rt, const struct cluster *config, uint32_t worker,
-                     struct rng *rng);
+                     struct rng *rng, const mono_ns *now);
 void cluster_rt_release(struct cluster_rt *rt);
 
 /* Room for |hosts| hosts. False: no memory, and nothing has changed. */
@@ -52,6 +58,15 @@ uint32_t cluster_rt_pick(struct cluster_rt *rt);
 
 /* The same, and with room for one more connection. */
 uint32_t cluster_rt_pick_open(struct cluster_rt *rt);
+
+/*
+ * A host that is out and is to be tried with a request; a token of the retry budget is taken for
+ * it, so that a failure can be made good. CLUSTER_RT_NO_HOST: none is.
+ */
+uint32_t cluster_rt_pick_probe(struct cluster_rt *rt);
+
+/* The probe has passed: the token was not needed. */
+void cluster_rt_probe_passed(struct cluster_rt *rt);
 
 /* One that is not in |tried|. */
 uint32_t cluster_rt_pick_other(struct cluster_rt *rt, const struct lb_tried *tried);

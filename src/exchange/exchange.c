@@ -4,7 +4,9 @@
 #include <assert.h>
 
 #include "exchange/attempts.h"
+#include "exchange/probing.h"
 #include "exchange/retrying.h"
+#include "exchange/witness.h"
 #include "policy/lb.h"
 #include "policy/limit.h"
 
@@ -113,6 +115,7 @@ static void retry_due(struct exchange *x, mono_ns now, struct actions *out)
 static void on_begin(struct exchange *x, mono_ns now, struct actions *out)
 {
     uint32_t host;
+    bool probe;
 
     if (x->route == NULL || x->cluster == NULL) {
         fail(x, x->route == NULL ? REASON_NO_ROUTE : REASON_NO_CLUSTER, out);
@@ -123,20 +126,27 @@ static void on_begin(struct exchange *x, mono_ns now, struct actions *out)
         return;
     }
     x->holds_process = true;
-    host = cluster_rt_pick(x->cluster);
+    host = probing_pick(x, &probe);
     if (host >= CLUSTER_RT_ALL_FULL) {
         no_host(x, host, out);
         return;
     }
     retrying_count_first(x, now);
     attempt_start(x, host, ACTION_ATTEMPT, now, out);
+    attempt_present(x)->probe = probe;
 }
 
+/* The host has the whole request. */
 static void start_try_clock(struct exchange *x, mono_ns now)
 {
-    if (x->state == EXCHANGE_SENT && exchange_request_complete(x) &&
-        x->per_try_timeout < x->timeout)
-        x->try_deadline = mono_after(now, x->per_try_timeout);
+    span_ns most;
+
+    if (x->state != EXCHANGE_SENT || !exchange_request_complete(x))
+        return;
+    most = probing_timeout(x);
+    if (most < x->timeout)
+        x->try_deadline = mono_after(now, most);
+    witness_open(x, now);
 }
 
 static void on_request_complete(struct exchange *x, mono_ns now)
@@ -323,6 +333,7 @@ static void on_connect_failed(struct exchange *x, const struct exchange_event *e
     if (e->fault != FAULT_LOCAL) {
         attempt_learn(x, OUTLIER_CONNECT_FAILED, 0, now, out);
         attempt_count_error(x);
+        witness_end(x, e->fault == FAULT_REFUSED ? EVIDENCE_REFUSED : EVIDENCE_CONNECT_FAILED, now);
     }
     cluster_rt_count(x->cluster, CLUSTER_upstream_rq_pending_failure_eject, 1);
     attempt_end(x, ATTEMPT_CONNECT_FAILED, reasons[connect_reason(e->fault)].flag, now);
@@ -348,8 +359,16 @@ static void accept_head(struct exchange *x, const struct exchange_event *e, mono
     x->head_at = now;
     x->reason = REASON_VIA_UPSTREAM;
     x->try_deadline = MONO_NEVER;
+    witness_forget(x);
     x->state = EXCHANGE_ANSWERING;
     actions_add_simple(out, ACTION_FORWARD);
+}
+
+static enum evidence_outcome answered_with(uint32_t status)
+{
+    if (status < 500)
+        return EVIDENCE_OK;
+    return status >= 502 && status <= 504 ? EVIDENCE_GATEWAY : EVIDENCE_ERROR;
 }
 
 static void discard_answer(struct exchange *x, uint32_t status, mono_ns now, struct actions *out)
@@ -357,6 +376,7 @@ static void discard_answer(struct exchange *x, uint32_t status, mono_ns now, str
     retry_cells_add(x->cluster->cells, status);
     attempt_count_error(x);
     actions_add_simple(out, ACTION_DISCARD);
+    witness_end(x, answered_with(status), now);
     attempt_end(x, ATTEMPT_ANSWERED, FLAG_NONE, now);
 }
 
@@ -380,10 +400,25 @@ static bool retry_answer(struct exchange *x, const struct exchange_event *e, mon
     return true;
 }
 
+/* A probe's failure is nobody's answer. */
+static bool make_good(struct exchange *x, const struct exchange_event *e, mono_ns now,
+                      struct actions *out)
+{
+    uint32_t other = e->status < 500 ? LB_NO_HOST : probing_remedy(x, e->replayable);
+
+    if (other == LB_NO_HOST)
+        return false;
+    discard_answer(x, e->status, now, out);
+    attempt_again(x, other, ACTION_ATTEMPT, now, out);
+    return true;
+}
+
 static void on_head(struct exchange *x, const struct exchange_event *e, mono_ns now,
                     struct actions *out)
 {
     weigh_head(x, e, now, out);
+    if (make_good(x, e, now, out))
+        return;
     if (x->retry == NULL || !retry_answer(x, e, now, out))
         accept_head(x, e, now, out);
 }
@@ -398,9 +433,15 @@ static void on_tunnel(struct exchange *x, const struct exchange_event *e, mono_n
     x->body_deadline = MONO_NEVER;
 }
 
-static void on_upstream_complete(struct exchange *x, mono_ns now, struct actions *out)
+static void on_upstream_complete(struct exchange *x, const struct exchange_event *e, mono_ns now,
+                                 struct actions *out)
 {
     assert(x->state == EXCHANGE_ANSWERING);
+    x->answer_bytes = e->bytes;
+    if (!x->tunnel)
+        witness_end(x, answered_with(x->status), now);
+    if (attempt_present(x)->probe && x->status < 500)
+        cluster_rt_probe_passed(x->cluster);
     attempt_end(x, ATTEMPT_ANSWERED, FLAG_NONE, now);
     x->state = EXCHANGE_DELIVERING;
     end_deadlines(x);
@@ -423,6 +464,7 @@ static void on_broken_early(struct exchange *x, const struct exchange_event *e, 
         .replayable = e->replayable,
     };
     uint32_t host = attempt_present(x)->host;
+    uint32_t other = probing_remedy(x, e->replayable);
     struct retrying_choice choice;
 
     actions_add_simple(out, ACTION_ABANDON);
@@ -435,7 +477,12 @@ static void on_broken_early(struct exchange *x, const struct exchange_event *e, 
     }
     attempt_learn(x, OUTLIER_RESET, 0, now, out);
     attempt_count_error(x);
+    witness_end(x, EVIDENCE_RESET, now);
     attempt_end(x, ATTEMPT_RESET, reasons[reason].flag, now);
+    if (other != LB_NO_HOST) {
+        attempt_again(x, other, ACTION_ATTEMPT, now, out);
+        return;
+    }
     choice = retrying_choose(x, &c, now);
     if (choice.what == RETRYING_NOT)
         fail(x, reason, out);
@@ -464,8 +511,10 @@ static void on_broken(struct exchange *x, const struct exchange_event *e, mono_n
         return;
     }
     actions_add_simple(out, ACTION_ABANDON);
-    if (!x->tunnel)
+    if (!x->tunnel) {
         attempt_learn(x, OUTLIER_RESET, 0, now, out);
+        witness_end(x, EVIDENCE_CUT, now);
+    }
     attempt_end(x, ATTEMPT_RESET, reasons[reason].flag, now);
     fail(x, reason, out);
 }
@@ -492,7 +541,7 @@ static bool had_its_share(struct exchange *x, mono_ns now)
 }
 
 /* Ends whatever attempt there is. It is evidence only where the whole request lay with the host. */
-static void time_out_attempt(struct exchange *x, enum reason reason, mono_ns now,
+static void time_out_attempt(struct exchange *x, enum reason reason, bool held_up, mono_ns now,
                              struct actions *out)
 {
     bool timed_out = sent_and_silent(x) && reasons[reason].flag == FLAG_UT;
@@ -506,8 +555,12 @@ static void time_out_attempt(struct exchange *x, enum reason reason, mono_ns now
     actions_add_simple(out, ACTION_ABANDON);
     if (timed_out)
         attempt_count_error(x);
-    if (timed_out && had_its_share(x, now))
+    if (timed_out && had_its_share(x, now)) {
         attempt_learn(x, OUTLIER_TIMED_OUT, 0, now, out);
+        witness_end(x, EVIDENCE_TIMEOUT, now);
+    } else if (x->state == EXCHANGE_ANSWERING && !x->tunnel && !held_up) {
+        witness_end(x, EVIDENCE_CUT, now);
+    }
     attempt_end(x, timed_out ? ATTEMPT_TIMED_OUT : ATTEMPT_CANCELLED, reasons[reason].flag, now);
 }
 
@@ -541,6 +594,13 @@ static void count_timeout(struct exchange *x, enum reason reason)
         cluster_rt_count(x->cluster, CLUSTER_upstream_rq_per_try_timeout, 1);
 }
 
+/* To give an attempt up for another that will not be made helps nobody. */
+static bool no_other_try(struct exchange *x)
+{
+    return x->retry != NULL && !attempt_present(x)->probe &&
+           atomic_load_explicit(&x->cluster->state->retries_held, memory_order_relaxed);
+}
+
 static void on_time(struct exchange *x, const struct exchange_event *e, mono_ns now,
                     struct actions *out)
 {
@@ -550,14 +610,25 @@ static void on_time(struct exchange *x, const struct exchange_event *e, mono_ns 
     };
     struct retrying_choice choice = {.what = RETRYING_NOT};
     enum reason reason = why_time(x, now);
+    uint32_t other;
 
     if (reason == REASON_NONE) {
         if (x->state == EXCHANGE_WAITING && now >= x->try_deadline)
             retry_due(x, now, out);
         return;
     }
+    if (reason == REASON_PER_TRY_TIMEOUT && no_other_try(x)) {
+        x->try_deadline = MONO_NEVER;
+        return;
+    }
     count_timeout(x, reason);
-    time_out_attempt(x, reason, now, out);
+    other = attempt_open(x) && reason == REASON_PER_TRY_TIMEOUT ? probing_remedy(x, e->replayable)
+                                                                : LB_NO_HOST;
+    time_out_attempt(x, reason, e->held_up, now, out);
+    if (other != LB_NO_HOST) {
+        attempt_again(x, other, ACTION_ATTEMPT, now, out);
+        return;
+    }
     if (reason == REASON_PER_TRY_TIMEOUT)
         choice = retrying_choose(x, &c, now);
     if (choice.what == RETRYING_NOT)
@@ -572,6 +643,8 @@ static void drop_attempt(struct exchange *x, uint32_t flags, mono_ns now, struct
 {
     if (!attempt_open(x))
         return;
+    if (flags == FLAG_DC && sent_and_silent(x))
+        witness_end(x, EVIDENCE_ABANDONED, now);
     if (x->state == EXCHANGE_QUEUED)
         cluster_rt_count(x->cluster, CLUSTER_upstream_rq_cancelled, 1);
     actions_add_simple(out, ACTION_ABANDON);
@@ -633,6 +706,9 @@ void exchange_init(struct exchange *x, const struct exchange_setup *setup, mono_
     x->holds_retry = false;
     x->tunnel = false;
     x->cut = false;
+    x->class = setup->class;
+    x->watched = false;
+    x->answer_bytes = 0;
 }
 
 void exchange_step(struct exchange *x, const struct exchange_event *event, mono_ns now,
@@ -664,7 +740,7 @@ void exchange_step(struct exchange *x, const struct exchange_event *event, mono_
         on_tunnel(x, event, now, out);
         return;
     case EVENT_UPSTREAM_COMPLETE:
-        on_upstream_complete(x, now, out);
+        on_upstream_complete(x, event, now, out);
         return;
     case EVENT_DELIVERED:
         finish(x, out);

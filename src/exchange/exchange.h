@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "base/units.h"
 #include "exchange/cluster_rt.h"
 #include "exchange/reason.h"
@@ -80,6 +81,8 @@ struct exchange_event {
     bool replayable;   /* HEAD, CONNECT_FAILED, BROKEN, TIME: all that was sent can be sent again */
     bool marked;       /* HEAD: it has one of the route's retriable headers */
     bool rate_limited; /* HEAD: it has x-envoy-ratelimited */
+    bool held_up;      /* TIME: the client does not take what there is of the answer */
+    uint64_t bytes;    /* UPSTREAM_COMPLETE: of the answer's body */
 };
 
 enum action_kind {
@@ -125,6 +128,8 @@ struct attempt {
     enum attempt_outcome outcome;
     uint32_t status;
     uint32_t flags;
+    uint16_t ahead;  /* attempts under way on the host when it was picked */
+    bool probe;      /* its host is out, and is tried with it: a token of the budget is held */
     span_ns backoff; /* waited before it */
     mono_ns picked_at;
     mono_ns connected_at; /* MONO_NEVER: not */
@@ -171,7 +176,11 @@ struct exchange {
     bool waits; /* counted as waiting */
     bool holds_retry;
     bool tunnel;
-    bool cut; /* the answer was broken off by us */
+    bool cut;              /* the answer was broken off by us */
+    uint8_t class;         /* of requests, as detection tells them apart */
+    bool watched;          /* in |open| */
+    struct list open;      /* of those that may be late; witness.c */
+    uint64_t answer_bytes; /* of the body, once it is whole */
 };
 
 struct exchange_setup {
@@ -182,6 +191,7 @@ struct exchange_setup {
     span_ns idle_timeout; /* where there is no route */
     bool idempotent;
     bool named; /* the route lets its method be retried all the same */
+    uint8_t class;
 };
 
 void exchange_init(struct exchange *x, const struct exchange_setup *setup, mono_ns now);

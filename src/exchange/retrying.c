@@ -182,6 +182,10 @@ struct retrying_choice retrying_choose(struct exchange *x, const struct retrying
         cluster_rt_count(x->cluster, CLUSTER_upstream_rq_retry_limit_exceeded, 1);
         return not ;
     }
+    if (atomic_load_explicit(&x->cluster->state->retries_held, memory_order_relaxed)) {
+        cluster_rt_count(x->cluster, CLUSTER_retry_held, 1);
+        return not ;
+    }
     x->retries++;
     choice = where(x, c, now);
     if (!in_time(x, choice.wait, now)) {

@@ -15,7 +15,9 @@
 #include "base/bytes.h"
 #include "model/host_state.h"
 #include "model/limit_rows.h"
+#include "policy/evidence.h"
 #include "policy/host.h"
+#include "policy/host_load.h"
 #include "policy/limit.h"
 #include "policy/retry_budget.h"
 #include "policy/slot_order.h"
@@ -46,8 +48,14 @@ struct cluster_state {
     struct retry_budget retry_budget;
     _Atomic bool dry; /* the last connect failed for want of ports, memory or such */
     struct limit_episode episodes[LIMIT_ROW_COUNT]; /* control thread only */
-    struct slot_order queue;                        /* who waits where maxConnections is reached */
-    struct cluster_cells **cells;                   /* [worker] */
+    struct host_load_typical typical;
+    _Atomic uint32_t late_after[EVIDENCE_CLASS_MAX]; /* microseconds; 0: not known; by the control
+                                                        thread, here and below */
+    _Atomic uint64_t probe_timeout;                  /* span_ns; 0: none */
+    _Atomic bool probing;                            /* some host is to be tried */
+    _Atomic bool retries_held;    /* the fleet is slow: more attempts would make it worse */
+    struct slot_order queue;      /* who waits where maxConnections is reached */
+    struct cluster_cells **cells; /* [worker] */
     void **local;                 /* [worker]: what that worker has of the cluster; its alone */
     _Atomic uint64_t panic_since; /* mono_ns; MONO_NEVER: no panic; by the control thread */
     _Atomic uint64_t discovery[DISCOVERY_METRIC_COUNT]; /* by the control thread, here and below */

@@ -35,6 +35,22 @@ const struct outlier_config default_outlier = {
     .rates = OUTLIER_RATE_RULES,
 };
 
+const struct detection_config default_detection = {
+    .on = true,
+    .mode = DETECTION_ENFORCE,
+    .profile = PROFILE_STARTER,
+    .detect = {.threshold = DETECT_THRESHOLD, .latency = true, .errors = true, .connections = true},
+    .life = {.quick = false,
+             .after = 2 * NS_PER_S,
+             .base = 30 * NS_PER_S,
+             .max = 300 * NS_PER_S,
+             .successes = 20,
+             .ramp = 10 * NS_PER_S,
+             .least_share = 200,
+             .repeated_for = 300 * NS_PER_S,
+             .times_per_hour = 3},
+};
+
 const struct panic_config default_panic = {.policy = PANIC_SERVE_ALL, .threshold = 50};
 
 const struct retry_budget_config default_retry_budget = {

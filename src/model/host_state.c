@@ -60,6 +60,10 @@ struct host_state *host_state_create(const struct address *address, struct bytes
 
 void host_state_free(struct host_state *h)
 {
+    if (h != NULL && h->host.detected != NULL) {
+        detect_host_release(h->host.detected);
+        memory_give(h->host.detected);
+    }
     if (h != NULL)
         memory_give(h->raw);
 }

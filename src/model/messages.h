@@ -7,6 +7,8 @@ enum message_kind {
     /* worker to control: object struct cluster_state (no reference), index host, value triggers, at
        when */
     MESSAGE_OUTLIER,
+    /* worker to control: index worker; there is evidence in its ring, and the watch slept */
+    MESSAGE_EVIDENCE,
     /* worker to control: index worker; it has drained (or quit) and its loop is about to end */
     MESSAGE_WORKER_DONE,
     /* control to worker: end connections as their requests end, and go on listening */

@@ -32,12 +32,14 @@ static struct process_block *lay_out(struct block *b, uint32_t workers)
     struct process_block *p = block_take(b, 1, sizeof(*p));
     struct worker_cells *cells = block_take(b, workers, sizeof(*cells));
     struct worker_cells *before = block_take(b, workers, sizeof(*before));
+    struct evidence_ring *rings = block_take(b, workers, sizeof(*rings));
 
     if (b->base != NULL) {
         p->raw = b->raw;
         p->state.workers = workers;
         p->state.worker_cells = cells;
         p->state.before = before;
+        p->state.rings = rings;
     }
     return p;
 }

@@ -8,12 +8,14 @@
 #include <stdint.h>
 
 #include "base/units.h"
+#include "policy/evidence_ring.h"
 #include "policy/limit.h"
 #include "stats/metrics.h"
 
 struct process_state {
     uint32_t workers;
     struct worker_cells *worker_cells; /* [worker] */
+    struct evidence_ring *rings;       /* [worker] */
     struct worker_cells *before;       /* [worker]: what was counted before the last reset */
     struct limit downstream;           /* client connections open */
     struct limit upstream;             /* connections to hosts open */

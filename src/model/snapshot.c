@@ -160,6 +160,10 @@ struct snapshot *snapshot_create(void)
     if (s == NULL)
         return NULL;
     atomic_init(&s->refs, 1);
+    s->classes[CLASS_READ] = BYTES("read");
+    s->classes[CLASS_WRITE] = BYTES("write");
+    s->classes[CLASS_LARGE] = BYTES("large");
+    s->class_count = CLASS_NAMED_FIRST;
     arena_init(&s->arena, FIRST_BLOCK, SIZE_MAX);
     return s;
 }

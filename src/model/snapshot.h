@@ -19,6 +19,7 @@
 #include "base/units.h"
 #include "model/access_format.h"
 #include "model/cluster_state.h"
+#include "policy/detection.h"
 #include "policy/differences.h"
 #include "policy/lb.h"
 #include "policy/limit.h"
@@ -65,6 +66,8 @@ struct cluster {
     struct panic_config panic;
     struct circuit_limits limits;
     struct outlier_config outlier;
+    struct detection_config detection;
+    uint64_t large_body; /* bytes: a request or answer with more is of class "large" */
     struct retry_budget_config retry_budget;
     struct retry_share retry_share; /* Istio's retryBudget: takes the place of max_retries */
     span_ns connect_timeout;
@@ -110,6 +113,7 @@ struct route {
     enum path_match match;
     struct bytes path;       /* prefix matches whole bytes, as Envoy's: "/a" matches "/ab" */
     uint32_t cluster;        /* index */
+    uint8_t class;           /* of its requests; or CLASS_BY_REQUEST */
     span_ns timeout;         /* total, from the end of the request; MONO_NEVER: none */
     span_ns per_try_timeout; /* MONO_NEVER: none */
     span_ns idle_timeout;    /* nothing moves either way; MONO_NEVER: none */
@@ -165,6 +169,8 @@ struct snapshot {
     const struct listener_config *listeners;
     uint32_t cluster_count;
     const struct cluster *clusters;
+    uint32_t class_count; /* of requests, as detection tells them apart: names */
+    struct bytes classes[EVIDENCE_CLASS_MAX];
     struct address admin; /* ADDRESS_NONE: off */
     uint32_t workers;     /* 0: one a CPU */
     struct access_log_config access_log;
@@ -211,6 +217,7 @@ const struct cluster *snapshot_find_cluster(const struct snapshot *s, struct byt
 /* What `run --to` and absent keys get. The one place for these numbers. */
 extern const struct circuit_limits default_limits;
 extern const struct outlier_config default_outlier;
+extern const struct detection_config default_detection;
 extern const struct panic_config default_panic;
 extern const struct retry_budget_config default_retry_budget;
 extern const struct http_limits default_http_limits;
@@ -223,6 +230,7 @@ extern const struct http_limits default_http_limits;
 #define DEFAULT_BODY_TIMEOUT    (300 * NS_PER_S)
 #define DEFAULT_CLIENT_IDLE     (3600 * NS_PER_S)
 #define DEFAULT_DRAIN_TIMEOUT   (30 * NS_PER_S)
+#define DEFAULT_LARGE_BODY      (256u * 1024)
 #define DEFAULT_RETRY_BUFFER    (1024u * 1024) /* Envoy's */
 
 #endif

@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "policy/detect.h"
+#include "policy/host_life.h"
+#include "policy/host_load.h"
 #include "policy/limit.h"
 #include "policy/outlier_judge.h"
 #include "policy/outlier_runs.h"
@@ -23,12 +26,19 @@ enum host_health {
     HOST_HEALTH_COUNT
 };
 
+#define HOST_WHOLE LIFE_WHOLE /* a share: it is chosen as any other */
+
 /* Stands beside what the judge says: both may hold at once, and each ends by itself. */
 #define HOST_DRAIN_BIT 0x100u
 
 struct host {
     _Alignas(64) _Atomic uint32_t health; /* enum host_health, and perhaps HOST_DRAIN_BIT */
     _Atomic uint32_t in_flight;           /* attempts on it, all workers */
+    _Atomic uint32_t cut; /* thousandths of a fair share that it does not get; read where the epoch
+                             has changed */
+    _Atomic uint32_t credit; /* what it has earned of it */
+    _Atomic uint32_t probes; /* requests that it may yet be given though it is out */
+    struct host_load load;
     struct outlier_runs runs;
     struct limit connections; /* open to it, all workers; here and below */
     struct limit pending;     /* requests that wait for a connection to it */
@@ -41,7 +51,9 @@ struct host {
     _Atomic uint64_t eject_until;                      /* earliest; the sweep decides */
     _Atomic double success_rate[OUTLIER_ORIGIN_COUNT]; /* percent, of the last interval */
 
-    struct outlier_host judged; /* control thread only */
+    struct outlier_host judged; /* control thread only, here and below */
+    struct life life;
+    struct detect_host *detected; /* NULL: nothing is learnt of it */
 };
 
 static inline void host_init(struct host *h)
@@ -49,6 +61,7 @@ static inline void host_init(struct host *h)
     atomic_init(&h->health, (uint32_t)HOST_HEALTHY);
     outlier_runs_init(&h->runs);
     outlier_host_init(&h->judged);
+    life_init(&h->life);
     for (unsigned i = 0; i < OUTLIER_ORIGIN_COUNT; i++)
         atomic_init(&h->success_rate[i], OUTLIER_NO_RATE);
 }
@@ -78,6 +91,12 @@ static inline bool host_is_ejected(const struct host *h)
     uint32_t health = atomic_load_explicit(&h->health, memory_order_acquire);
 
     return (health & ~HOST_DRAIN_BIT) == HOST_EJECTED;
+}
+
+/* Thousandths of what is fair. */
+static inline uint32_t host_share(const struct host *h)
+{
+    return HOST_WHOLE - atomic_load_explicit(&h->cut, memory_order_relaxed);
 }
 
 static inline bool host_is_drained(const struct host *h)

@@ -48,8 +48,10 @@ void lb_init(struct lb *lb, enum lb_kind kind, const struct panic_config *panic,
 
 void lb_move(struct lb *lb, uint32_t *room)
 {
-    if (lb->eligible_count > 0)
-        memcpy(room, lb->eligible, lb->eligible_count * sizeof(*room));
+    uint32_t listed = lb->eligible_count + lb->partial_count;
+
+    if (listed > 0)
+        memcpy(room, lb->eligible, listed * sizeof(*room));
     lb->eligible = room;
 }
 
@@ -137,30 +139,87 @@ static void leave_out_tried(struct lb_choice *c, const struct lb *lb, const stru
     }
 }
 
-static struct lb_choice all_eligible(const struct lb *lb, const struct host_set *hosts)
+static struct lb_choice all_eligible(const struct lb *lb, const struct host_set *hosts, mono_ns now)
 {
     return (struct lb_choice){
-        .hosts = hosts, .eligible = lb->eligible, .count = lb->eligible_count};
+        .hosts = hosts, .now = now, .eligible = lb->eligible, .count = lb->eligible_count};
+}
+
+/* --- hosts with a share --- */
+
+static bool in(const struct lb_tried *tried, uint32_t host)
+{
+    for (uint32_t i = 0; tried != NULL && i < tried->count && i < LB_TRIED_MAX; i++) {
+        if (tried->at[i] == host)
+            return true;
+    }
+    return false;
+}
+
+/* Each pick earns it its share; a whole round of fair picks is worth one. */
+static bool has_earned(struct host *h, uint32_t round)
+{
+    uint32_t share = host_share(h);
+    uint32_t credit = atomic_fetch_add_explicit(&h->credit, share, memory_order_relaxed) + share;
+
+    return credit >= round &&
+           atomic_compare_exchange_strong_explicit(&h->credit, &credit, credit - round,
+                                                   memory_order_relaxed, memory_order_relaxed);
+}
+
+static uint32_t pick_earned(const struct lb *lb, const struct host_set *hosts)
+{
+    uint32_t round = HOST_WHOLE * (lb->eligible_count + lb->partial_count);
+
+    for (uint32_t i = 0; i < lb->partial_count; i++) {
+        uint32_t host = lb->eligible[lb->eligible_count + i];
+
+        if (has_earned(hosts->at[host], round))
+            return host;
+    }
+    return LB_NO_HOST;
+}
+
+/* Where all that serve have a share only: the largest one that was not tried. */
+static uint32_t pick_partial(const struct lb *lb, const struct host_set *hosts,
+                             const struct lb_tried *tried)
+{
+    uint32_t best = LB_NO_HOST, most = 0;
+
+    for (uint32_t i = 0; i < lb->partial_count; i++) {
+        uint32_t host = lb->eligible[lb->eligible_count + i];
+        uint32_t share = host_share(hosts->at[host]);
+
+        if (!in(tried, host) && (best == LB_NO_HOST || share > most)) {
+            best = host;
+            most = share;
+        }
+    }
+    return best;
 }
 
 uint32_t lb_pick_other(struct lb *lb, const struct host_set *hosts, const struct lb_tried *tried,
-                       struct rng *rng)
+                       struct rng *rng, mono_ns now)
 {
     struct lb_choice from;
+    uint32_t earned;
 
     refresh(lb, hosts, rng);
-    from = all_eligible(lb, hosts);
+    earned = tried == NULL && lb->partial_count > 0 ? pick_earned(lb, hosts) : LB_NO_HOST;
+    if (earned != LB_NO_HOST)
+        return earned;
+    from = all_eligible(lb, hosts, now);
     if (tried != NULL)
         leave_out_tried(&from, lb, tried);
-    return from.count == 0 ? LB_NO_HOST : rows[lb->kind].pick(lb, &from, rng);
+    return from.count == 0 ? pick_partial(lb, hosts, tried) : rows[lb->kind].pick(lb, &from, rng);
 }
 
 uint32_t lb_pick(struct lb *lb, const struct host_set *hosts, const struct lb_tried *tried,
-                 struct rng *rng)
+                 struct rng *rng, mono_ns now)
 {
-    uint32_t host = lb_pick_other(lb, hosts, tried, rng);
+    uint32_t host = lb_pick_other(lb, hosts, tried, rng, now);
 
-    return host != LB_NO_HOST || tried == NULL ? host : lb_pick_other(lb, hosts, NULL, rng);
+    return host != LB_NO_HOST || tried == NULL ? host : lb_pick_other(lb, hosts, NULL, rng, now);
 }
 
 bool lb_serves(struct lb *lb, const struct host_set *hosts, uint32_t host, struct rng *rng)
@@ -169,5 +228,9 @@ bool lb_serves(struct lb *lb, const struct host_set *hosts, uint32_t host, struc
 
     refresh(lb, hosts, rng);
     position = lower_bound(lb, host);
+    for (uint32_t i = 0; i < lb->partial_count; i++) {
+        if (lb->eligible[lb->eligible_count + i] == host)
+            return true;
+    }
     return position < lb->eligible_count && lb->eligible[position] == host;
 }

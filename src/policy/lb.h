@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/rng.h"
+#include "base/units.h"
 #include "policy/host.h"
 #include "policy/lb_kinds.h"
 #include "policy/panic.h"
@@ -34,8 +35,9 @@ struct lb {
     uint32_t *eligible; /* indices of who may be picked: the healthy ones, or in panic whom the
                            policy names; in order; room for all is the caller's */
     uint32_t eligible_count;
-    uint32_t epoch;  /* of the host set when |eligible| was made */
-    uint32_t cursor; /* round robin: whose turn it is; the first turn is drawn */
+    uint32_t partial_count; /* behind them in |eligible|: those that get a share of what is fair */
+    uint32_t epoch;         /* of the host set when |eligible| was made */
+    uint32_t cursor;        /* round robin: whose turn it is; the first turn is drawn */
     bool made;
     bool in_panic;
 };
@@ -56,13 +58,16 @@ void lb_change(struct lb *lb, enum lb_kind kind, const struct panic_config *pani
 /*
  * Index of the host to use; an eligible one, not in |tried| (may be NULL) while there is such a
  * one, else any eligible one. LB_NO_HOST: there is none. Ejection shows at the very next pick.
+ *
+ * A host with a share below the whole gets exactly that much of what is fair, whatever the kind
+ * says, and no request that was tried elsewhere while there is a host without such a bound.
  */
 uint32_t lb_pick(struct lb *lb, const struct host_set *hosts, const struct lb_tried *tried,
-                 struct rng *rng);
+                 struct rng *rng, mono_ns now);
 
 /* The same, but LB_NO_HOST rather than a host already tried. */
 uint32_t lb_pick_other(struct lb *lb, const struct host_set *hosts, const struct lb_tried *tried,
-                       struct rng *rng);
+                       struct rng *rng, mono_ns now);
 
 /* Was there panic at the last pick? */
 static inline bool lb_in_panic(const struct lb *lb)

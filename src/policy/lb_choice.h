@@ -14,6 +14,7 @@
 
 struct lb_choice {
     const struct host_set *hosts;
+    mono_ns now;
     const uint32_t *eligible; /* of the struct lb */
     uint32_t count;           /* hosts to choose from; at least 1 where a balancer is asked */
     uint32_t skip_count;
@@ -32,6 +33,16 @@ static inline uint32_t lb_choice_position(const struct lb_choice *c, uint32_t n)
 static inline uint32_t lb_choice_host(const struct lb_choice *c, uint32_t n)
 {
     return c->eligible[lb_choice_position(c, n)];
+}
+
+/* Which of the hosts to choose from has its turn; 0 to count - 1. */
+static inline uint32_t lb_choice_turn(const struct lb *lb, const struct lb_choice *c)
+{
+    uint32_t before = 0;
+
+    for (uint32_t i = 0; i < c->skip_count; i++)
+        before += c->skip[i] < lb->cursor;
+    return (lb->cursor - before) % c->count;
 }
 
 /* Fills |eligible| from the hosts' health, and says whether there is panic. */

@@ -3,6 +3,8 @@
  * Who may be picked at all: the healthy hosts, or in panic whom the policy names. Made anew only
  * when the health of some host has changed.
  */
+#include <string.h>
+
 #include "policy/lb_choice.h"
 #include "policy/panic.h"
 
@@ -91,17 +93,39 @@ static void add_all(struct lb *lb, const struct host_set *hosts)
     sort(&(struct sorting){hosts, by_index, lb->eligible}, lb->eligible_count);
 }
 
+/* The healthy ones with a whole share, and behind them those with less. */
+static void append_healthy(struct lb *lb, const struct host_set *hosts)
+{
+    append(lb, hosts, HOST_HEALTHY);
+    for (uint32_t i = lb->eligible_count; i-- > 0;) {
+        uint32_t host = lb->eligible[i];
+
+        if (host_share(hosts->at[host]) == HOST_WHOLE)
+            continue;
+        memmove(&lb->eligible[i], &lb->eligible[i + 1],
+                (lb->eligible_count + lb->partial_count - i - 1) * sizeof(*lb->eligible));
+        lb->eligible_count--;
+        lb->eligible[lb->eligible_count + lb->partial_count] = host;
+        lb->partial_count++;
+    }
+}
+
 /* A host that is drained by hand counts as if it were not there. */
 void lb_collect(struct lb *lb, const struct host_set *hosts)
 {
-    uint32_t all;
+    uint32_t healthy, all;
 
     lb->eligible_count = 0;
-    append(lb, hosts, HOST_HEALTHY);
-    all = lb->eligible_count + host_set_count(hosts, HOST_EJECTED);
-    lb->in_panic = panic_is_on(&lb->panic, lb->eligible_count, all);
+    lb->partial_count = 0;
+    append_healthy(lb, hosts);
+    healthy = lb->eligible_count + lb->partial_count;
+    all = healthy + host_set_count(hosts, HOST_EJECTED);
+    lb->in_panic = panic_is_on(&lb->panic, healthy, all);
     if (!lb->in_panic)
         return;
+    lb->eligible_count = 0;
+    lb->partial_count = 0;
+    append(lb, hosts, HOST_HEALTHY);
     switch (lb->panic.policy) {
     case PANIC_SERVE_ALL:
         add_all(lb, hosts);

@@ -10,6 +10,7 @@
 #define LB_KINDS(X)                                                                                \
     X(ROUND_ROBIN, round_robin, "")                                                                \
     X(RANDOM, random, "")                                                                          \
-    X(P2C, p2c, "two_choices")
+    X(P2C, p2c, "two_choices")                                                                     \
+    X(LEAST, least, "least_load")
 
 #endif

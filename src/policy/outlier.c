@@ -8,6 +8,7 @@ static const char *const trigger_texts[OUTLIER_TRIGGER_COUNT] = {
     [OUTLIER_CONSECUTIVE_5XX] = "consecutive_5xx",
     [OUTLIER_CONSECUTIVE_GATEWAY] = "consecutive_gateway_failure",
     [OUTLIER_CONSECUTIVE_LOCAL_ORIGIN] = "consecutive_local_origin_failure",
+    [OUTLIER_DETECTED] = "detection",
     [OUTLIER_SUCCESS_RATE] = "success_rate",
     [OUTLIER_SUCCESS_RATE_LOCAL_ORIGIN] = "local_origin_success_rate",
     [OUTLIER_FAILURE_PERCENTAGE] = "failure_percentage",
@@ -48,6 +49,7 @@ uint32_t outlier_ejecting_run(const struct outlier_config *c, enum outlier_trigg
     case OUTLIER_CONSECUTIVE_LOCAL_ORIGIN:
         return c->split ? c->consecutive_local_origin : 0;
     case OUTLIER_NONE:
+    case OUTLIER_DETECTED:
     case OUTLIER_SUCCESS_RATE:
     case OUTLIER_SUCCESS_RATE_LOCAL_ORIGIN:
     case OUTLIER_FAILURE_PERCENTAGE:

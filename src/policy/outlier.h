@@ -21,6 +21,7 @@ enum outlier_trigger {
     OUTLIER_CONSECUTIVE_5XX,
     OUTLIER_CONSECUTIVE_GATEWAY,
     OUTLIER_CONSECUTIVE_LOCAL_ORIGIN,
+    OUTLIER_DETECTED, /* by its evidence against its peers (policy/detect.h) */
     OUTLIER_SUCCESS_RATE,
     OUTLIER_SUCCESS_RATE_LOCAL_ORIGIN,
     OUTLIER_FAILURE_PERCENTAGE,
@@ -75,8 +76,9 @@ struct outlier_config {
     uint32_t consecutive_local_origin; /* 0: off; only counts with |split| */
     bool split;                        /* local-origin failures apart; else as 503 and 504 */
     bool enabled;                      /* false: nothing is learnt, nobody is ejected */
-    bool always_eject_one;             /* the cap never keeps the first one in */
-    span_ns interval;                  /* of the sweep */
+    bool return_on_proof;  /* who is out comes back by policy/host_life.h, not by time */
+    bool always_eject_one; /* the cap never keeps the first one in */
+    span_ns interval;      /* of the sweep */
     span_ns base_ejection;
     span_ns max_ejection;          /* the time never grows beyond max(this, base) */
     span_ns jitter;                /* added, 0 .. jitter, outside the maximum */
@@ -99,7 +101,7 @@ bool outlier_rates_eject(const struct outlier_config *c);
 #define OUTLIER_ENFORCING_RUNS                                                                     \
     {                                                                                              \
         [OUTLIER_CONSECUTIVE_5XX] = 100, [OUTLIER_CONSECUTIVE_GATEWAY] = 100,                      \
-        [OUTLIER_CONSECUTIVE_LOCAL_ORIGIN] = 100                                                   \
+        [OUTLIER_CONSECUTIVE_LOCAL_ORIGIN] = 100, [OUTLIER_DETECTED] = 100                         \
     }
 #define OUTLIER_RATE_RULES                                                                         \
     {                                                                                              \

@@ -223,6 +223,8 @@ static void end_ejection(struct outlier *o, uint32_t index, mono_ns now)
 
 static bool time_is_over(const struct outlier *o, const struct outlier_host *h, mono_ns now)
 {
+    if (o->config->enabled && o->config->return_on_proof)
+        return false;
     return !o->config->enabled || mono_since(h->ejected_at, now) >= h->eject_for;
 }
 

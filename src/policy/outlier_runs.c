@@ -174,6 +174,7 @@ void outlier_runs_restart(struct outlier_runs *r, enum outlier_trigger t)
         clear(&r->run_local);
         return;
     case OUTLIER_NONE:
+    case OUTLIER_DETECTED:
     case OUTLIER_SUCCESS_RATE:
     case OUTLIER_SUCCESS_RATE_LOCAL_ORIGIN:
     case OUTLIER_FAILURE_PERCENTAGE:

@@ -62,8 +62,10 @@ bool pools_init(struct cluster_pools *c, struct worker *w, const struct cluster 
     list_init(&c->queue);
     list_init(&c->blocks);
     timer_init(&c->retell, on_retell);
-    return cluster_rt_init(&c->rt, config, w->setup.index, &w->rng) &&
-           (config->hosts.count == 0 || grow(c, config->hosts.count));
+    if (!cluster_rt_init(&c->rt, config, w->setup.index, &w->rng, &w->now))
+        return false;
+    c->rt.witness = &w->witness;
+    return config->hosts.count == 0 || grow(c, config->hosts.count);
 }
 
 bool pools_reserve(struct cluster_pools *c, uint32_t hosts)

@@ -21,8 +21,9 @@ static void on_alarm(struct timer *t, mono_ns now)
     struct stream *s = CONTAINER_OF(t, struct stream, alarm.timer);
 
     if (alarm_is_due(&s->alarm, &s->worker->wheel, now))
-        stream_event(
-            s, &(struct exchange_event){.kind = EVENT_TIME, .replayable = replay_possible(s)});
+        stream_event(s, &(struct exchange_event){.kind = EVENT_TIME,
+                                                 .replayable = replay_possible(s),
+                                                 .held_up = !downstream_flushed(s->down)});
 }
 
 static void free_head(struct stream *s)
@@ -428,6 +429,17 @@ void stream_bury(struct stream *s)
     slab_give(&s->worker->streams, s);
 }
 
+/* As detection tells requests apart, where the route gives it no name. */
+static uint8_t class_of(const struct message_head *head, const struct route *route,
+                        const struct cluster_rt *cluster)
+{
+    if (route != NULL && route->class != CLASS_BY_REQUEST)
+        return route->class;
+    if (cluster != NULL && head->body == BODY_LENGTH && head->length >= cluster->config->large_body)
+        return CLASS_LARGE;
+    return method_reads(head->method_id) ? CLASS_READ : CLASS_WRITE;
+}
+
 bool stream_begin(struct downstream *down, struct bytes path, const struct route *route, bool more)
 {
     struct worker *w = down->worker;
@@ -446,6 +458,7 @@ bool stream_begin(struct downstream *down, struct bytes path, const struct route
         return false;
     if (route != NULL && route->cluster < w->cluster_count)
         setup.cluster = &w->clusters[route->cluster]->rt;
+    setup.class = class_of(head, route, setup.cluster);
     refer(s, setup.cluster);
     exchange_init(&s->x, &setup, w->now);
     if ((down->listener->config->trust_retry_headers && !obey(s, head)) ||

@@ -466,7 +466,8 @@ static void complete(struct upstream *up)
 {
     if (up->close_notified && !up->ended)
         cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_close_notify, 1);
-    stream_event(up->stream, &(struct exchange_event){.kind = EVENT_UPSTREAM_COMPLETE});
+    stream_event(up->stream, &(struct exchange_event){.kind = EVENT_UPSTREAM_COMPLETE,
+                                                      .bytes = up->stream->response.moved});
 }
 
 static void take_body(struct upstream *up, struct bytes *in, struct gather *g)

@@ -138,6 +138,7 @@ static void read_message(struct worker *w, const struct message *m)
         adopting_go_over(w, m->object);
         return;
     case MESSAGE_OUTLIER:
+    case MESSAGE_EVIDENCE:
     case MESSAGE_ADOPTED:
     case MESSAGE_WORKER_DONE:
         return;
@@ -150,6 +151,29 @@ static void read_mail(struct worker *w)
 
     while (mailbox_take(w->setup.inbox, &m))
         read_message(w, &m);
+}
+
+/* --- evidence --- */
+
+#define LOOKOUT_EVERY (25 * NS_PER_MS)
+
+static void on_lookout(struct timer *t, mono_ns now)
+{
+    struct worker *w = CONTAINER_OF(t, struct worker, lookout);
+
+    for (uint32_t i = 0; i < w->cluster_count; i++)
+        witness_look(&w->clusters[i]->rt, now);
+}
+
+/* The watch sleeps while there is nothing to see. */
+static void tell_watch(struct worker *w)
+{
+    const struct message m = {.kind = MESSAGE_EVIDENCE, .index = w->setup.index};
+
+    if (w->witness.tell)
+        w->witness.tell = !mailbox_post(w->setup.control, &m);
+    if (w->witness.open > 0 && !timer_armed(&w->lookout))
+        wheel_arm(&w->wheel, &w->lookout, mono_after(w->now, LOOKOUT_EVERY));
 }
 
 /* --- the turn --- */
@@ -184,6 +208,7 @@ void worker_turn(struct worker *w)
     read_mail(w);
     wheel_run(&w->wheel, w->now);
     pools_end_turn(w);
+    tell_watch(w);
     if (w->leaving && list_empty(&w->connections) && accepting_closed(w))
         finish(w);
     bury(w);
@@ -294,6 +319,8 @@ static void init(struct worker *w, const struct worker_setup *setup)
     list_init(&w->adopted);
     list_init(&w->retired);
     timer_init(&w->drain_end, on_drain_end);
+    timer_init(&w->lookout, on_lookout);
+    w->witness.ring = &setup->process->rings[setup->index];
     timer_init(&w->accept_retry, accepting_on_retry);
 }
 

@@ -9,6 +9,7 @@
 #include "base/wheel.h"
 #include "codec/message.h"
 #include "exchange/cluster_rt.h"
+#include "exchange/witness.h"
 #include "proxy/alarm.h"
 #include "proxy/worker.h"
 
@@ -105,6 +106,8 @@ struct worker {
     uint32_t cluster_count;
     struct cluster_pools **clusters; /* as in the snapshot */
     struct list retired;             /* struct cluster_pools that are no longer configured */
+    struct witness witness;
+    struct timer lookout; /* for attempts that become late */
     struct timer accept_retry;
     struct timer drain_end;
     bool accepting_paused;

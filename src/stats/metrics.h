@@ -78,6 +78,7 @@ struct metric_info {
     X(connect_failover, COUNTER,                                                                   \
       "firebreak: requests moved to another host after a failed connect")                          \
     X(reuse_resend, COUNTER, "firebreak: requests sent again after a reused connection had died")  \
+    X(retry_held, COUNTER, "firebreak: retries not sent because the whole fleet is slow")          \
     X(retry_budget_refused, COUNTER,                                                               \
       "firebreak: retries and resends that the rate of resilience.retryBudget refused")            \
     X(retry_places_refused, COUNTER,                                                               \
@@ -116,6 +117,8 @@ struct metric_info {
     X(ejections_enforced_consecutive_gateway_failure, COUNTER, "ejections for them")               \
     X(ejections_detected_consecutive_local_origin_failure, COUNTER, "runs of local failures seen") \
     X(ejections_enforced_consecutive_local_origin_failure, COUNTER, "ejections for them")          \
+    X(ejections_detected_detection, COUNTER, "firebreak: hosts that detection would have ejected") \
+    X(ejections_enforced_detection, COUNTER, "firebreak: ejections by detection")                  \
     X(ejections_detected_success_rate, COUNTER, "low success rates of answers seen")               \
     X(ejections_enforced_success_rate, COUNTER, "ejections for them")                              \
     X(ejections_detected_local_origin_success_rate, COUNTER, "low success rates of connects seen") \

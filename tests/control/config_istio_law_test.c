@@ -294,7 +294,7 @@ static void check_cluster(const struct snapshot *s, const char *name, const stru
     unsigned port = name[strlen("outbound|8")] == '1';
     struct blocks expected = resolved(top, subset, port);
     uint32_t percent = budget(top, subset, port);
-    static const enum lb_kind kinds[] = {LB_P2C, LB_ROUND_ROBIN, LB_RANDOM};
+    static const enum lb_kind kinds[] = {LB_LEAST, LB_ROUND_ROBIN, LB_RANDOM};
     const struct cluster *c = snapshot_find_cluster(s, bytes_of(name));
 
     assert_non_null(c);

@@ -266,7 +266,7 @@ static void an_entry_for_the_port_replaces_everything(void **state)
     assert_int_equal(b->outlier.consecutive_5xx, default_outlier.consecutive_5xx);
     assert_true(b->outlier.split); /* absent is absent: the native default protects */
     assert_int_equal(b->panic.threshold, default_panic.threshold);
-    assert_int_equal(b->lb, LB_P2C);
+    assert_int_equal(b->lb, LB_LEAST);
     release(&r);
 }
 

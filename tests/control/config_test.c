@@ -121,7 +121,7 @@ static void assert_address(const struct address *a, const char *text)
 /* What docs/configuration.md says of a cluster without trafficPolicy. */
 static void assert_protected(const struct cluster *c)
 {
-    assert_int_equal(c->lb, LB_P2C);
+    assert_int_equal(c->lb, LB_LEAST);
     assert_int_equal(c->limits.max_connections, LIMIT_NONE);
     assert_int_equal(c->limits.max_pending, LIMIT_NONE);
     assert_int_equal(c->limits.max_requests, LIMIT_NONE);

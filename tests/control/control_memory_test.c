@@ -86,7 +86,10 @@ static void control_is_made_whole_or_not_at_all(void **state)
 {
     struct clock clock = {.read = read_clock};
     struct snapshot *s = make(3);
-    const struct control_setup setup = {.clock = &clock, .worker_count = 2, .snapshot = s};
+    static struct evidence_ring rings[2];
+    static struct process_state process = {.workers = 2, .rings = rings};
+    const struct control_setup setup = {
+        .clock = &clock, .worker_count = 2, .process = &process, .snapshot = s};
     struct control *c = NULL;
     int64_t before = blocks;
     uint64_t n;

@@ -52,7 +52,7 @@ static inline void open_fixture(struct fixture *f, uint64_t seed)
     f->cluster.hosts = f->cluster.state->hosts;
     rng_init(&f->rng, seed);
     f->now = SEC;
-    assert_true(cluster_rt_init(&f->rt, &f->cluster, 0, &f->rng));
+    assert_true(cluster_rt_init(&f->rt, &f->cluster, 0, &f->rng, &f->now));
 }
 
 static inline void close_fixture(struct fixture *f)

@@ -51,7 +51,7 @@ static void stop(struct world *w)
 
 static uint32_t pick(struct world *w)
 {
-    return lb_pick(&w->lb, &w->set, NULL, &w->rng);
+    return lb_pick(&w->lb, &w->set, NULL, &w->rng, 0);
 }
 
 static void count_picks(struct world *w, uint32_t n)
@@ -220,7 +220,7 @@ static void random_is_uniform_over_those_not_tried(void **state)
     (void)state;
 
     for (uint32_t i = 0; i < 50000; i++)
-        w->picked[lb_pick(&w->lb, &w->set, &tried, &w->rng)]++;
+        w->picked[lb_pick(&w->lb, &w->set, &tried, &w->rng, 0)]++;
     for (uint32_t i = 0; i < 8; i++) {
         double off = (double)w->picked[i] - 10000;
 
@@ -341,18 +341,18 @@ static void a_host_already_tried_is_avoided_while_there_is_another(void **state)
         struct world *w = start(3, (enum lb_kind)kind);
 
         for (uint32_t i = 0; i < 20; i++) {
-            assert_int_not_equal(lb_pick(&w->lb, &w->set, &one, &w->rng), 1);
-            assert_int_equal(lb_pick(&w->lb, &w->set, &two, &w->rng), 0);
-            assert_true(lb_pick(&w->lb, &w->set, &all, &w->rng) < 3);
-            assert_int_equal(lb_pick_other(&w->lb, &w->set, &two, &w->rng), 0);
-            assert_int_equal(lb_pick_other(&w->lb, &w->set, &all, &w->rng), LB_NO_HOST);
-            assert_true(lb_pick_other(&w->lb, &w->set, &strangers, &w->rng) < 2);
-            assert_true(lb_pick_other(&w->lb, &w->set, NULL, &w->rng) < 3);
+            assert_int_not_equal(lb_pick(&w->lb, &w->set, &one, &w->rng, 0), 1);
+            assert_int_equal(lb_pick(&w->lb, &w->set, &two, &w->rng, 0), 0);
+            assert_true(lb_pick(&w->lb, &w->set, &all, &w->rng, 0) < 3);
+            assert_int_equal(lb_pick_other(&w->lb, &w->set, &two, &w->rng, 0), 0);
+            assert_int_equal(lb_pick_other(&w->lb, &w->set, &all, &w->rng, 0), LB_NO_HOST);
+            assert_true(lb_pick_other(&w->lb, &w->set, &strangers, &w->rng, 0) < 2);
+            assert_true(lb_pick_other(&w->lb, &w->set, NULL, &w->rng, 0) < 3);
         }
         host_set_health(&w->set, 0, HOST_EJECTED);
-        assert_int_equal(lb_pick_other(&w->lb, &w->set, &two, &w->rng), LB_NO_HOST);
-        assert_int_not_equal(lb_pick(&w->lb, &w->set, &two, &w->rng), 0);
-        assert_int_equal(lb_pick(&w->lb, &w->set, &one, &w->rng), 2);
+        assert_int_equal(lb_pick_other(&w->lb, &w->set, &two, &w->rng, 0), LB_NO_HOST);
+        assert_int_not_equal(lb_pick(&w->lb, &w->set, &two, &w->rng, 0), 0);
+        assert_int_equal(lb_pick(&w->lb, &w->set, &one, &w->rng, 0), 2);
         stop(w);
     }
 }
@@ -367,7 +367,7 @@ static void a_tried_host_that_is_out_keeps_no_other_away(void **state)
 
         host_set_health(&w->set, 1, HOST_EJECTED);
         for (uint32_t i = 0; i < 40; i++)
-            w->picked[lb_pick_other(&w->lb, &w->set, &tried, &w->rng)]++;
+            w->picked[lb_pick_other(&w->lb, &w->set, &tried, &w->rng, 0)]++;
         assert_true(w->picked[0] > 0);
         assert_true(w->picked[2] > 0);
         stop(w);
@@ -384,14 +384,14 @@ static void a_failover_chain_goes_over_every_host_once(void **state)
         uint32_t seen = 0;
 
         for (uint32_t i = 0; i < LB_TRIED_MAX; i++) {
-            uint32_t host = lb_pick_other(&w->lb, &w->set, &tried, &w->rng);
+            uint32_t host = lb_pick_other(&w->lb, &w->set, &tried, &w->rng, 0);
 
             assert_true(host < LB_TRIED_MAX);
             assert_int_equal(seen & (1u << host), 0);
             seen |= 1u << host;
             tried.at[tried.count++] = host;
         }
-        assert_int_equal(lb_pick_other(&w->lb, &w->set, &tried, &w->rng), LB_NO_HOST);
+        assert_int_equal(lb_pick_other(&w->lb, &w->set, &tried, &w->rng, 0), LB_NO_HOST);
         stop(w);
     }
 }
@@ -453,11 +453,11 @@ static void only_healthy_hosts_are_picked_and_one_is_while_there_is_one(void **s
                                 host_health(w->set.at[i]) == HOST_HEALTHY ? HOST_EJECTED
                                                                           : HOST_HEALTHY);
             }
-            host = lb_pick(&w->lb, &w->set, step % 2 == 0 ? &tried : NULL, &w->rng);
+            host = lb_pick(&w->lb, &w->set, step % 2 == 0 ? &tried : NULL, &w->rng, 0);
             assert_int_equal(host == LB_NO_HOST, healthy == 0);
             if (host != LB_NO_HOST)
                 assert_int_equal(host_health(w->set.at[host]), HOST_HEALTHY);
-            host = lb_pick_other(&w->lb, &w->set, &tried, &w->rng);
+            host = lb_pick_other(&w->lb, &w->set, &tried, &w->rng, 0);
             for (uint32_t k = 0; k < tried.count; k++)
                 assert_true(host == LB_NO_HOST || tried.at[k] != host);
             if (host != LB_NO_HOST)
@@ -495,7 +495,7 @@ static void *pick_all_the_time(void *argument)
         uint32_t host;
 
         gone = atomic_load(&c->gone);
-        host = lb_pick(&lb, &c->set, NULL, &rng);
+        host = lb_pick(&lb, &c->set, NULL, &rng, 0);
         if (host < gone || host >= 100)
             atomic_fetch_add(&c->wrong, 1);
         atomic_fetch_add_explicit(&c->hosts[host % 100].in_flight, 1, memory_order_relaxed);

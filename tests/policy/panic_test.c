@@ -50,7 +50,7 @@ static uint64_t seen(struct world *w)
     uint64_t bits = 0;
 
     for (uint32_t i = 0; i < 40 * w->set.count; i++) {
-        uint32_t host = lb_pick(&w->lb, &w->set, NULL, &w->rng);
+        uint32_t host = lb_pick(&w->lb, &w->set, NULL, &w->rng, 0);
 
         if (host == LB_NO_HOST)
             assert_true(bits == 0);
@@ -152,10 +152,10 @@ static void o4_the_only_host_is_used_in_panic(void **state)
 
     start(&w, LB_P2C, 1, &off);
     eject(&w, 0, 5);
-    assert_int_equal(lb_pick(&w.lb, &w.set, NULL, &w.rng), LB_NO_HOST);
+    assert_int_equal(lb_pick(&w.lb, &w.set, NULL, &w.rng, 0), LB_NO_HOST);
     start(&w, LB_P2C, 1, &half);
     eject(&w, 0, 5);
-    assert_int_equal(lb_pick(&w.lb, &w.set, NULL, &w.rng), 0);
+    assert_int_equal(lb_pick(&w.lb, &w.set, NULL, &w.rng, 0), 0);
 }
 
 /* With a cap of 50 % at most half are out: 50 % healthy is not below 50. */
@@ -372,7 +372,7 @@ static void law_who_serves_is_who_should(void **state)
             uint32_t serve = 0, picked;
 
             change(&w, &random, step / 3);
-            picked = lb_pick(&w.lb, &w.set, NULL, &w.rng);
+            picked = lb_pick(&w.lb, &w.set, NULL, &w.rng, 0);
             for (uint32_t i = 0; i < w.set.count; i++) {
                 assert_int_equal(lb_serves(&w.lb, &w.set, i, &w.rng), should_serve(&w, i));
                 serve += should_serve(&w, i);

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "control/detection.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "control/detection_say.h"
+#include "policy/detection.h"
+#include "policy/host.h"
+
+#define CATCH_UP_MOST 120 /* half seconds without evidence that are gone through one by one */
+
+/* --- who is judged --- */
+
+static struct host *host_of(const struct watched *c, uint32_t index)
+{
+    return c->state->hosts.at[c->roster.hosts[index].slot];
+}
+
+static struct life *life_of(const struct watched *c, uint32_t index)
+{
+    return &host_of(c, index)->life;
+}
+
+static const struct life_config *rules_of_life(const struct watched *c)
+{
+    return &c->config->detection.life;
+}
+
+static bool acts(const struct watched *c)
+{
+    return c->config->detection.mode == DETECTION_ENFORCE;
+}
+
+void detection_free(struct detection *d)
+{
+    if (d == NULL)
+        return;
+    detect_release(&d->judge);
+    memory_give(d->members);
+    memory_give(d->notes);
+    memory_give(d);
+}
+
+/* False: no memory. */
+static bool make_members(struct watched *c, struct detection *d)
+{
+    uint32_t room = c->roster.count == 0 ? 1 : c->roster.count;
+
+    d->members = memory_take_array(room, sizeof(struct detect_host *));
+    d->notes = memory_take_array(room, sizeof(*d->notes));
+    if (d->members == NULL || d->notes == NULL)
+        return false;
+    for (uint32_t i = 0; i < c->roster.count; i++) {
+        struct host *h = host_of(c, i);
+
+        if (h->detected == NULL)
+            h->detected = memory_take(sizeof(*h->detected));
+        if (h->detected == NULL)
+            return false;
+        d->members[i] = h->detected;
+        d->notes[i] = (struct detection_note){.sure_since = MONO_NEVER};
+    }
+    return true;
+}
+
+static struct detection *make(struct watched *c, mono_ns now)
+{
+    struct detection *d = memory_take(sizeof(*d));
+
+    if (d == NULL)
+        return NULL;
+    detect_init(&d->judge);
+    d->next_turn = mono_after(now, DETECT_BUCKET);
+    if (make_members(c, d))
+        return d;
+    detection_free(d);
+    return NULL;
+}
+
+/* What the fleet was like is still known when hosts come and go. */
+static void inherit(struct detection *d, const struct detection *old)
+{
+    memcpy(d->judge.classes, old->judge.classes, sizeof(d->judge.classes));
+    memcpy(d->judge.late_after, old->judge.late_after, sizeof(d->judge.late_after));
+    d->judge.fleet = old->judge.fleet;
+    d->judge.bucket = old->judge.bucket;
+    d->judge.learnt = old->judge.learnt;
+    d->judge.deviation = old->judge.deviation;
+    d->next_turn = old->next_turn;
+}
+
+/* Hosts of a zone that has peers enough are compared with each other only. */
+static void stratify(struct watched *c)
+{
+    (void)c;
+}
+
+bool detection_adopt(struct watched *c, mono_ns now)
+{
+    struct detection *old = c->detection;
+    struct detection *d = c->config->detection.on ? make(c, now) : NULL;
+
+    c->detection = d;
+    if (d != NULL) {
+        if (old != NULL)
+            inherit(d, old);
+        stratify(c);
+        detect_adopt(&d->judge, &c->config->detection.detect, d->members, c->roster.count);
+        for (uint32_t i = 0; i < c->roster.count; i++)
+            detect_set_serving(&d->judge, i, life_serves(life_of(c, i)));
+    }
+    detection_free(old);
+    return d != NULL || !c->config->detection.on;
+}
+
+/* --- what the workers are told --- */
+
+static void show_probing(struct watched *c)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < c->roster.count && !any; i++)
+        any = atomic_load_explicit(&host_of(c, i)->probes, memory_order_relaxed) > 0;
+    atomic_store_explicit(&c->state->probing, any, memory_order_relaxed);
+}
+
+static void grant(struct watched *c, uint32_t index, uint32_t n)
+{
+    atomic_store_explicit(&host_of(c, index)->probes, n, memory_order_relaxed);
+    show_probing(c);
+}
+
+static void set_cut(struct watched *c, uint32_t index, uint32_t share)
+{
+    struct host *h = host_of(c, index);
+    uint32_t cut = LIFE_WHOLE - share;
+
+    if (atomic_load_explicit(&h->cut, memory_order_relaxed) == cut)
+        return;
+    atomic_store_explicit(&h->cut, cut, memory_order_relaxed);
+    atomic_fetch_add_explicit(c->state->hosts.epoch, 1, memory_order_release);
+}
+
+/* A host that is out has no share, but keeps none cut: what it gets is its health's to say. */
+static void show_share(struct watched *c, uint32_t index)
+{
+    const struct life *l = life_of(c, index);
+
+    set_cut(c, index, life_serves(l) ? l->share : LIFE_WHOLE);
+}
+
+static void show_fleet(struct watched *c)
+{
+    const struct detect *judge = &c->detection->judge;
+    uint32_t most = 0;
+
+    for (uint32_t class = 0; class < EVIDENCE_CLASS_MAX; class ++) {
+        uint32_t after = judge->late_after[class];
+
+        atomic_store_explicit(&c->state->late_after[class], after, memory_order_relaxed);
+        most = after > most ? after : most;
+    }
+    atomic_store_explicit(&c->state->probe_timeout, (uint64_t)most * NS_PER_US,
+                          memory_order_relaxed);
+    atomic_store_explicit(&c->state->retries_held, judge->fleet.slow && acts(c),
+                          memory_order_relaxed);
+}
+
+/* --- steps of a life --- */
+
+#define PROBE_SHARE 0.1 /* of a fair share, at most, whatever the gap between probes */
+#define LATELY_SPAN 2.5 /* seconds that detect_rate |lately| is of */
+
+/* Where there is little traffic, a probe every few seconds would be much of it. */
+static span_ns least_gap(const struct watched *c)
+{
+    double serving = 0, rate;
+
+    for (uint32_t i = 0; i < c->roster.count; i++)
+        serving += c->detection->members[i]->serving;
+    rate = c->detection->judge.lately[DETECT_OF_ERRORS].tries / LATELY_SPAN / fmax(serving, 1);
+    return rate * PROBE_SHARE < 0.01 ? 0 : (span_ns)((double)NS_PER_S / (rate * PROBE_SHARE));
+}
+
+static void follow(struct watched *c, uint32_t index, enum life_state before, struct life_step step,
+                   mono_ns now)
+{
+    const struct life *l = life_of(c, index);
+
+    if (step.grant > 0 || !life_serves(l))
+        grant(c, index, l->state == LIFE_PROBING ? (step.grant > 0 ? step.grant : l->granted) : 0);
+    if (step.escalated)
+        say_escalated(c, index, now);
+    if (!step.changed)
+        return;
+    detect_set_serving(&c->detection->judge, index, life_serves(l));
+    if (l->state == LIFE_RAMPING && before == LIFE_PROBING)
+        deeds_readmit(c, index, now);
+    show_share(c, index);
+    if (l->state != before)
+        say_state(c, index, before, now);
+}
+
+static void learn_life(struct watched *c, uint32_t index, bool passed, mono_ns now)
+{
+    enum life_state before = life_of(c, index)->state;
+
+    life_of(c, index)->least_gap = least_gap(c);
+    if (before == LIFE_RAMPING && !passed) {
+        detection_eject(c, index, DETECT_ERRORS_MANY, now);
+        return;
+    }
+    follow(c, index, before, life_learn(life_of(c, index), rules_of_life(c), passed, now), now);
+}
+
+void detection_note_ejected(struct watched *c, uint32_t index, mono_ns now)
+{
+    enum life_state before;
+
+    if (c->detection == NULL || !c->config->outlier.return_on_proof)
+        return;
+    before = life_of(c, index)->state;
+    follow(c, index, before, life_eject(life_of(c, index), rules_of_life(c), now), now);
+    detect_acquit(&c->detection->judge, index);
+}
+
+void detection_note_pardoned(struct watched *c, uint32_t index, mono_ns now)
+{
+    enum life_state before;
+
+    if (c->detection == NULL)
+        return;
+    before = life_of(c, index)->state;
+    detect_acquit(&c->detection->judge, index);
+    follow(c, index, before, life_pardon(life_of(c, index), now), now);
+}
+
+/* --- accusations --- */
+
+#define RATIO_SURE      1.0986122886681098 /* ln 3 */
+#define SURE_DEVIATIONS 1.9                /* mean ones that a median wanders */
+#define SURE_FOR        (2 * NS_PER_S)
+#define TAIL_SHARE      200
+#define LOAD_MOST       0.75 /* of the others, before one is taken out: 1 is where they slow down */
+#define ASK_AGAIN       NS_PER_S
+#define PASSED_CLEARS   10
+#define COMMON_RATE     0.1 /* of the peers' requests fail: what is common is never blamed on one */
+
+static bool ejects(const struct watched *c, enum detect_line line)
+{
+    bool adaptive = c->config->detection.profile == PROFILE_ADAPTIVE;
+
+    switch (line) {
+    case DETECT_ERRORS_SOME:
+    case DETECT_ERRORS_MANY:
+    case DETECT_CONNECTS:
+        return c->config->detection.profile != PROFILE_RULES;
+    case DETECT_AGE:
+    case DETECT_RANK:
+    case DETECT_TAIL:
+        return adaptive;
+    case DETECT_LINE_COUNT:
+        return false;
+    }
+    return false;
+}
+
+/* Does another kind of evidence rise with the latency? */
+static bool has_cosignal(const struct watched *c, uint32_t index)
+{
+    static const enum detect_line lines[] = {DETECT_ERRORS_SOME, DETECT_ERRORS_MANY,
+                                             DETECT_CONNECTS, DETECT_AGE};
+    const struct detect *judge = &c->detection->judge;
+
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        if (detect_sum(judge, index, lines[i]) > judge->config.threshold / 2)
+            return true;
+    }
+    return false;
+}
+
+/* Three times slower, as far as the noise of a median lets us see, for two seconds. */
+static bool is_sure(struct watched *c, uint32_t index, mono_ns now)
+{
+    const struct detect_host *h = c->detection->members[index];
+    struct detection_note *note = &c->detection->notes[index];
+    double least = RATIO_SURE - SURE_DEVIATIONS * c->detection->judge.deviation;
+
+    if (!h->rated || h->ratio < least) {
+        note->sure_since = MONO_NEVER;
+        return false;
+    }
+    if (note->sure_since == MONO_NEVER)
+        note->sure_since = now;
+    return mono_since(note->sure_since, now) >= SURE_FOR;
+}
+
+/* Latency alone makes a suspect; more makes it go (detection.md, "What to decide"). */
+static bool is_enough(struct watched *c, uint32_t index, enum detect_line line, mono_ns now)
+{
+    if (line == DETECT_RANK)
+        return is_sure(c, index, now) || has_cosignal(c, index);
+    return line != DETECT_TAIL || has_cosignal(c, index);
+}
+
+static uint32_t share_for(const struct watched *c, uint32_t index, enum detect_line line)
+{
+    double ratio = c->detection->members[index]->ratio;
+
+    if (line == DETECT_RANK)
+        return ratio <= 0 ? LIFE_WHOLE : (uint32_t)(LIFE_WHOLE * exp(-3 * ratio));
+    return line == DETECT_TAIL ? TAIL_SHARE : 0;
+}
+
+/* So much slower, so much less: then it works no longer than its peers. */
+static uint32_t fair_work(const struct watched *c, uint32_t index)
+{
+    double ratio = c->detection->members[index]->ratio;
+
+    return ratio <= 0 ? LIFE_WHOLE : (uint32_t)(LIFE_WHOLE * exp(-ratio));
+}
+
+static bool of_latency(enum detect_line line)
+{
+    return line == DETECT_RANK || line == DETECT_TAIL || line == DETECT_AGE;
+}
+
+static void suspect(struct watched *c, uint32_t index, uint32_t share, mono_ns now)
+{
+    enum life_state before = life_of(c, index)->state;
+
+    if (before == LIFE_HEALTHY)
+        c->detection->notes[index].passed = 0;
+    follow(c, index, before, life_suspect(life_of(c, index), rules_of_life(c), share, now), now);
+}
+
+/* Where a guard keeps it in, its share is cut all the same. */
+void detection_eject(struct watched *c, uint32_t index, enum detect_line line, mono_ns now)
+{
+    enum outlier_guard guard = deeds_detected(c, index, now);
+
+    say_accused(c, index, line, guard, now);
+    if (guard == OUTLIER_GUARD_NONE)
+        return;
+    c->detection->notes[index].next_try = mono_after(now, ASK_AGAIN);
+    if (guard == OUTLIER_GUARD_CAP || guard == OUTLIER_GUARD_FEW_HEALTHY)
+        suspect(c, index, 0, now);
+}
+
+static void accuse(struct watched *c, uint32_t index, enum detect_line line, mono_ns now)
+{
+    enum detect_guard guard = detect_guard_of(&c->detection->judge, index, line);
+
+    if (guard != DETECT_HOLDS) {
+        say_held(c, index, line, guard, now);
+        return;
+    }
+    if (!acts(c)) {
+        say_observed(c, index, line, now);
+        return;
+    }
+    if (!ejects(c, line) || !is_enough(c, index, line, now)) {
+        suspect(c, index, share_for(c, index, line), now);
+        return;
+    }
+    if (of_latency(line) && detect_load_without(&c->detection->judge, index) > LOAD_MOST) {
+        say_full(c, index, line, now);
+        suspect(c, index, fair_work(c, index), now);
+        return;
+    }
+    detection_eject(c, index, line, now);
+}
+
+static void look_at(struct watched *c, uint32_t index, mono_ns now)
+{
+    for (int line = 0; line < DETECT_LINE_COUNT; line++) {
+        if (!life_serves(life_of(c, index)) || now < c->detection->notes[index].next_try)
+            return;
+        if (detect_accuses(&c->detection->judge, index, (enum detect_line)line))
+            accuse(c, index, (enum detect_line)line, now);
+    }
+}
+
+/* --- suspicion that is over --- */
+
+static bool is_cleared(const struct watched *c, uint32_t index)
+{
+    const struct detect *judge = &c->detection->judge;
+    const struct detect_host *h = c->detection->members[index];
+    const struct detect_rate *errors = &h->lately[DETECT_OF_ERRORS];
+
+    for (int line = 0; line < DETECT_LINE_COUNT; line++) {
+        if (line != DETECT_ERRORS_SOME &&
+            detect_sum(judge, index, (enum detect_line)line) > judge->config.threshold / 4)
+            return false;
+    }
+    return errors->bad * 50 <= errors->tries && (!h->rated || h->ratio < h->gate / 2);
+}
+
+static void review(struct watched *c, uint32_t index, mono_ns now)
+{
+    struct life *l = life_of(c, index);
+
+    if (l->state != LIFE_SUSPECT ||
+        (!is_cleared(c, index) && c->detection->notes[index].passed < PASSED_CLEARS))
+        return;
+    detect_acquit(&c->detection->judge, index);
+    follow(c, index, LIFE_SUSPECT, life_clear(l, now), now);
+}
+
+/* --- time --- */
+
+static void turn(struct watched *c, mono_ns now)
+{
+    detect_turn(&c->detection->judge);
+    c->detection->next_turn = mono_after(c->detection->next_turn, DETECT_BUCKET);
+    for (uint32_t i = 0; i < c->roster.count; i++)
+        review(c, i, now);
+    say_fleet(c, now);
+}
+
+/* All half seconds that were over at |at|. After a long silence they are not all gone through. */
+static void turn_until(struct watched *c, mono_ns at, mono_ns now)
+{
+    struct detection *d = c->detection;
+
+    if (mono_since(d->next_turn, at) > CATCH_UP_MOST * DETECT_BUCKET)
+        d->next_turn = at - CATCH_UP_MOST * DETECT_BUCKET;
+    while (d->next_turn <= at)
+        turn(c, now);
+}
+
+/* No failure, and no later than all but a hundredth of its peers' answers. */
+static bool passed(const struct watched *c, const struct evidence *e)
+{
+    uint32_t p99 = c->detection->judge.p99[e->class];
+
+    return e->outcome == EVIDENCE_OK && (p99 == 0 || e->first_us <= p99);
+}
+
+/* On its way back only failures count at once; its latency is judged as that of any other. */
+static bool passed_ramp(const struct evidence *e)
+{
+    return e->outcome == EVIDENCE_OK;
+}
+
+static bool tells_of_life(const struct life *l, const struct evidence *e)
+{
+    if (e->outcome == EVIDENCE_LATE || e->outcome == EVIDENCE_ABANDONED)
+        return false;
+    return (l->state == LIFE_PROBING && (e->flags & EVIDENCE_PROBE) != 0) ||
+           (l->state == LIFE_RAMPING && (e->flags & EVIDENCE_PROBE) == 0);
+}
+
+void detection_learn(struct watched *c, uint32_t index, const struct evidence *e, mono_ns now)
+{
+    const struct life *l = life_of(c, index);
+
+    c->detection->busy = true;
+    turn_until(c, e->at, now);
+    if (tells_of_life(l, e))
+        learn_life(c, index, l->state == LIFE_RAMPING ? passed_ramp(e) : passed(c, e), now);
+    if (l->state == LIFE_SUSPECT && e->outcome != EVIDENCE_LATE)
+        c->detection->notes[index].passed =
+            passed(c, e) ? c->detection->notes[index].passed + 1 : 0;
+    if (!life_serves(l))
+        return; /* what comes of its past, or of a probe, is no evidence of what it is to others */
+    detect_learn(&c->detection->judge, index, e);
+    if (e->outcome != EVIDENCE_OK)
+        look_at(c, index, now);
+}
+
+static void live(struct watched *c, uint32_t index, mono_ns now)
+{
+    struct life *l = life_of(c, index);
+    enum life_state before = l->state;
+
+    if (now >= l->wake)
+        follow(c, index, before, life_turn(l, rules_of_life(c), now), now);
+}
+
+bool detection_look(struct watched *c, mono_ns now)
+{
+    bool busy = c->detection->busy;
+
+    turn_until(c, now, now);
+    for (uint32_t i = 0; i < c->roster.count; i++) {
+        look_at(c, i, now);
+        live(c, i, now);
+        busy |= life_of(c, i)->state != LIFE_HEALTHY;
+    }
+    show_fleet(c);
+    c->detection->busy = false;
+    return busy;
+}
+
+bool detection_is_common(const struct watched *c, uint32_t index)
+{
+    return c->detection != NULL && acts(c) &&
+           (c->detection->judge.fleet.slow || c->detection->judge.saturated ||
+            detect_peers_rate(&c->detection->judge, index, DETECT_OF_ERRORS) >= COMMON_RATE);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "control/detection_say.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "policy/host.h"
+
+#define SAY_EVERY (5 * NS_PER_S)
+
+/* For "%.*s". */
+static int width(struct bytes b)
+{
+    return b.len > 256 ? 256 : (int)b.len;
+}
+
+static const struct life *life_of(const struct watched *c, uint32_t index)
+{
+    return &c->state->hosts.at[c->roster.hosts[index].slot]->life;
+}
+
+#define WHOM(c, index)                                                                             \
+    width((c)->roster.hosts[index].text), (const char *)(c)->roster.hosts[index].text.data,        \
+        width((c)->config->name), (const char *)(c)->config->name.data
+
+void say_state(struct watched *c, uint32_t index, enum life_state before, mono_ns now)
+{
+    const struct life *l = life_of(c, index);
+
+    (void)now;
+    log_event(c->watch->setup.log, LOG_INFO, "endpoint.state",
+              "%.*s of cluster %.*s is %s, was %s; share %" PRIu32 ".%" PRIu32 " %%",
+              WHOM(c, index), life_state_text(l->state), life_state_text(before), l->share / 10,
+              l->share % 10);
+}
+
+void say_escalated(struct watched *c, uint32_t index, mono_ns now)
+{
+    (void)now;
+    log_event(c->watch->setup.log, LOG_WARNING, "endpoint.needs_human",
+              "%.*s of cluster %.*s was out too often or for too long: it stays out, probed only, "
+              "until it is pardoned; replace it, roll it back, or check the rollout",
+              WHOM(c, index));
+}
+
+/* --- accusations --- */
+
+static void say_evidence(struct watched *c, uint32_t index, enum detect_line line,
+                         const char *event, const char *what)
+{
+    const struct detect_host *h = c->detection->members[index];
+    double ratio = h->rated ? h->ratio : 0;
+
+    log_event(c->watch->setup.log, LOG_WARNING, event,
+              "%.*s of cluster %.*s: %s: line %s at %.1f of %.1f nats, median %.2f times its "
+              "peers', gate %.2f",
+              WHOM(c, index), what, detect_line_text(line),
+              detect_sum(&c->detection->judge, index, line), c->detection->judge.config.threshold,
+              exp(ratio), exp(h->gate));
+}
+
+static bool may_say(struct watched *c, uint32_t index, mono_ns now)
+{
+    struct detection_note *n = &c->detection->notes[index];
+
+    if (now < n->next_line)
+        return false;
+    n->next_line = mono_after(now, SAY_EVERY);
+    return true;
+}
+
+void say_accused(struct watched *c, uint32_t index, enum detect_line line, enum outlier_guard guard,
+                 mono_ns now)
+{
+    if (guard == OUTLIER_GUARD_NONE)
+        say_evidence(c, index, line, "endpoint.accused", "ejected");
+    else if (may_say(c, index, now))
+        say_evidence(c, index, line, "endpoint.accused", outlier_guard_text(guard));
+}
+
+void say_held(struct watched *c, uint32_t index, enum detect_line line, enum detect_guard guard,
+              mono_ns now)
+{
+    if (may_say(c, index, now))
+        say_evidence(c, index, line, "endpoint.accusation_held", detect_guard_text(guard));
+}
+
+void say_full(struct watched *c, uint32_t index, enum detect_line line, mono_ns now)
+{
+    if (may_say(c, index, now))
+        say_evidence(c, index, line, "endpoint.capacity", "the others could not carry its load");
+}
+
+void say_observed(struct watched *c, uint32_t index, enum detect_line line, mono_ns now)
+{
+    if (may_say(c, index, now))
+        say_evidence(c, index, line, "endpoint.observed", "would be cut or ejected");
+}
+
+void say_fleet(struct watched *c, mono_ns now)
+{
+    const struct detect_fleet *f = &c->detection->judge.fleet;
+
+    (void)now;
+    if (f->slow == c->detection->said_slow)
+        return;
+    c->detection->said_slow = f->slow;
+    log_event(
+        c->watch->setup.log, LOG_WARNING,
+        f->slow ? "cluster.fleet_slowdown" : "cluster.fleet_recovered",
+        "cluster %.*s answers %.2f times as slow as usual, all hosts alike: nobody is ejected "
+        "for it, retries %s",
+        width(c->config->name), (const char *)c->config->name.data, exp(f->ratio),
+        f->slow ? "stop" : "go on");
+}

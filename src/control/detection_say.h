@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is said of detection: log lines, counters, decisions to be explained. For detection.c. */
+#ifndef CONTROL_DETECTION_SAY_H
+#define CONTROL_DETECTION_SAY_H
+
+#include "control/detection.h"
+#include "policy/detect.h"
+#include "policy/host_life.h"
+
+/* Of one host. */
+struct detection_note {
+    mono_ns sure_since; /* three times slower; MONO_NEVER: not */
+    mono_ns next_try;   /* a guard kept it in: it is not asked again before */
+    uint32_t passed;    /* requests in a row, as fast as its peers' and no failure */
+    mono_ns next_line;  /* no line about what is held back before */
+};
+
+struct detection {
+    struct detect judge;
+    struct detect_host **members; /* as in the roster */
+    struct detection_note *notes;
+    mono_ns next_turn; /* the half second under way ends */
+    bool busy;         /* there was evidence since the last look */
+    bool said_slow;
+};
+
+void detection_eject(struct watched *c, uint32_t index, enum detect_line line, mono_ns now);
+
+void say_state(struct watched *c, uint32_t index, enum life_state before, mono_ns now);
+void say_escalated(struct watched *c, uint32_t index, mono_ns now);
+void say_accused(struct watched *c, uint32_t index, enum detect_line line, enum outlier_guard guard,
+                 mono_ns now);
+void say_held(struct watched *c, uint32_t index, enum detect_line line, enum detect_guard guard,
+              mono_ns now);
+void say_full(struct watched *c, uint32_t index, enum detect_line line, mono_ns now);
+void say_observed(struct watched *c, uint32_t index, enum detect_line line, mono_ns now);
+void say_fleet(struct watched *c, mono_ns now);
+
+#endif

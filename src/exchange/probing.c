@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exchange/probing.h"
+
+#include "exchange/attempts.h"
+#include "exchange/retrying.h"
+#include "policy/lb.h"
+
+uint32_t probing_pick(struct exchange *x, bool *probe)
+{
+    uint32_t host = LB_NO_HOST;
+
+    if (x->idempotent && exchange_request_complete(x))
+        host = cluster_rt_pick_probe(x->cluster);
+    *probe = host != LB_NO_HOST;
+    return *probe ? host : cluster_rt_pick(x->cluster);
+}
+
+uint32_t probing_remedy(struct exchange *x, bool replayable)
+{
+    uint32_t other;
+
+    if (!attempt_present(x)->probe || !replayable || x->interim)
+        return LB_NO_HOST;
+    other = retrying_other_host(x);
+    return other >= CLUSTER_RT_ALL_FULL ? LB_NO_HOST : other;
+}
+
+span_ns probing_timeout(struct exchange *x)
+{
+    span_ns probe;
+
+    if (!attempt_present(x)->probe)
+        return x->per_try_timeout;
+    probe = atomic_load_explicit(&x->cluster->state->probe_timeout, memory_order_relaxed);
+    return probe != 0 && probe < x->per_try_timeout ? probe : x->per_try_timeout;
+}

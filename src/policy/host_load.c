@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "policy/host_load.h"
+
+#define SMOOTHS_UP      5  /* a fifth: what gets worse shows soon */
+#define SMOOTHS_DOWN    10 /* a tenth */
+#define SMOOTHS_FAILING 5
+#define SMOOTHS_TYPICAL 64
+#define BEYOND_MOST     20000u /* twenty times */
+#define TYPICAL_MOST    4      /* one answer counts as so many times the typical one at most */
+
+static uint32_t get(const _Atomic uint32_t *at)
+{
+    return atomic_load_explicit(at, memory_order_relaxed);
+}
+
+static void set(_Atomic uint32_t *at, uint32_t to)
+{
+    atomic_store_explicit(at, to, memory_order_relaxed);
+}
+
+/* |old| and 1 / |n| of what |new| differs from it; reaches |new| in the end. */
+static uint32_t smooth(uint32_t old, uint32_t new, uint32_t n)
+{
+    return new > old ? old + (new - old + n - 1) / n : old - (old - new + n - 1) / n;
+}
+
+/* What is typical now. */
+static uint32_t learn_typical(_Atomic uint32_t *typical, uint32_t us)
+{
+    uint32_t old = get(typical);
+    uint32_t next;
+
+    if (us == 0)
+        us = 1;
+    if (old == 0) {
+        set(typical, us);
+        return us;
+    }
+    if (us / TYPICAL_MOST > old)
+        us = old * TYPICAL_MOST;
+    next = smooth(old, us, SMOOTHS_TYPICAL);
+    set(typical, next);
+    return next;
+}
+
+static uint32_t beyond(uint32_t us, uint32_t typical)
+{
+    uint64_t times = (uint64_t)us * HOST_LOAD_TYPICAL / typical;
+
+    if (times <= HOST_LOAD_TYPICAL)
+        return 0;
+    return times - HOST_LOAD_TYPICAL > BEYOND_MOST ? BEYOND_MOST
+                                                   : (uint32_t)(times - HOST_LOAD_TYPICAL);
+}
+
+static void learn_latency(struct host_load *l, uint32_t new, mono_ns now)
+{
+    uint32_t old = host_load_left(l, get(&l->latency), now);
+
+    set(&l->latency, smooth(old, new, new > old ? SMOOTHS_UP : SMOOTHS_DOWN));
+}
+
+/* A failure that is as common as twice the cluster's own costs nothing. */
+static void learn_failure(struct host_load *l, struct host_load_typical *typical, bool failed,
+                          mono_ns now)
+{
+    uint32_t common = get(&typical->failing);
+    uint32_t now_failing;
+
+    if (!failed && common == 0 && get(&l->failing) == 0)
+        return;
+    common = smooth(common, failed ? 1000 : 0, SMOOTHS_TYPICAL);
+    now_failing =
+        smooth(host_load_left(l, get(&l->failing), now), failed ? 1000 : 0, SMOOTHS_FAILING);
+    set(&typical->failing, common);
+    set(&l->failing, now_failing);
+    set(&l->excess, now_failing > 2 * common ? now_failing - 2 * common : 0);
+}
+
+static bool is_failure(const struct evidence *s)
+{
+    return s->outcome != EVIDENCE_OK && s->outcome != EVIDENCE_ABANDONED &&
+           s->outcome != EVIDENCE_LATE;
+}
+
+void host_load_learn(struct host_load *l, struct host_load_typical *typical,
+                     const struct evidence *s)
+{
+    learn_failure(l, typical, is_failure(s), s->at);
+    if (s->outcome == EVIDENCE_OK)
+        learn_latency(l, beyond(s->first_us, learn_typical(&typical->us[s->class], s->first_us)),
+                      s->at);
+    set(&l->at, (uint32_t)(s->at / NS_PER_MS));
+}

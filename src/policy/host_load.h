@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How costly a host is to ask, as the balancer sees it: how much later than is typical its answers
+ * come, and how many fail. Shared by all workers, without locks: of two that write at once one is
+ * lost. What was seen long ago counts less, so that a host nobody asks any more is asked again.
+ * Pure.
+ *
+ * Source: Finagle's Peak EWMA (reference/detection.md B11), with the ratio to the typical latency
+ * of the request's class in place of the latency, so that a host that was given the heavy requests
+ * is not dear for it; and a failure costs, so that failing fast does not attract.
+ */
+#ifndef POLICY_HOST_LOAD_H
+#define POLICY_HOST_LOAD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/units.h"
+#include "policy/evidence.h"
+
+/* Costs are in thousandths of the typical one. */
+#define HOST_LOAD_TYPICAL 1000u
+
+/* Zeroed memory is a host nothing is known of: as any other. */
+struct host_load {
+    _Atomic uint32_t latency; /* thousandths of what is typical, beyond it; smoothed */
+    _Atomic uint32_t failing; /* thousandths; smoothed */
+    _Atomic uint32_t excess;  /* what of that is not common to the cluster */
+    _Atomic uint32_t at;      /* when that was, milliseconds */
+};
+
+/* What is typical of each class of a cluster: microseconds, smoothed; 0: not known. */
+struct host_load_typical {
+    _Atomic uint32_t us[EVIDENCE_CLASS_MAX];
+    _Atomic uint32_t failing; /* thousandths */
+};
+
+/* An attempt has ended. */
+void host_load_learn(struct host_load *l, struct host_load_typical *typical,
+                     const struct evidence *s);
+
+/* Counts for half after half that time, and for nothing after all of it. */
+#define HOST_LOAD_SPAN (5 * NS_PER_S)
+
+#define HOST_LOAD_SPAN_MS (HOST_LOAD_SPAN / NS_PER_MS)
+
+/* What is left by now of |was|. */
+static inline uint32_t host_load_left(const struct host_load *l, uint32_t was, mono_ns now)
+{
+    uint32_t at = atomic_load_explicit(&l->at, memory_order_relaxed);
+    uint32_t gone = (uint32_t)(now / NS_PER_MS) - at;
+
+    return gone >= HOST_LOAD_SPAN_MS
+               ? 0
+               : (uint32_t)((uint64_t)was * (HOST_LOAD_SPAN_MS - gone) / HOST_LOAD_SPAN_MS);
+}
+
+/* Thousandths of the typical cost; never below it. */
+static inline uint32_t host_load_cost(const struct host_load *l, mono_ns now)
+{
+    uint32_t latency = atomic_load_explicit(&l->latency, memory_order_relaxed);
+    uint32_t excess = atomic_load_explicit(&l->excess, memory_order_relaxed);
+    uint32_t beyond = latency + 8 * excess;
+
+    return HOST_LOAD_TYPICAL + (beyond == 0 ? 0 : host_load_left(l, beyond, now));
+}
+
+#endif
