@@ -196,6 +196,8 @@ static void follow(struct watched *c, uint32_t index, enum life_state before, st
     if (!step.changed)
         return;
     detect_set_serving(&c->detection->judge, index, life_serves(l));
+    if (l->state == LIFE_PROBING && before == LIFE_EJECTED)
+        c->detection->notes[index].places = 0;
     if (l->state == LIFE_RAMPING && before == LIFE_PROBING)
         deeds_readmit(c, index, now);
     show_share(c, index);
@@ -239,6 +241,7 @@ void detection_note_pardoned(struct watched *c, uint32_t index, mono_ns now)
 
 /* --- accusations --- */
 
+#define RATIO_CUT       0.6931471805599453 /* ln 2: an accused host is as slow at least */
 #define RATIO_SURE      1.0986122886681098 /* ln 3 */
 #define SURE_DEVIATIONS 1.9                /* mean ones that a median wanders */
 #define SURE_FOR        (2 * NS_PER_S)
@@ -310,7 +313,7 @@ static uint32_t share_for(const struct watched *c, uint32_t index, enum detect_l
     double ratio = c->detection->members[index]->ratio;
 
     if (line == DETECT_RANK)
-        return ratio <= 0 ? LIFE_WHOLE : (uint32_t)(LIFE_WHOLE * exp(-3 * ratio));
+        return (uint32_t)(LIFE_WHOLE * exp(-3 * fmax(ratio, RATIO_CUT)));
     return line == DETECT_TAIL ? TAIL_SHARE : 0;
 }
 
@@ -440,6 +443,24 @@ static bool passed(const struct watched *c, const struct evidence *e)
     return e->outcome == EVIDENCE_OK && (p99 == 0 || e->first_us <= p99);
 }
 
+#define PROBE_TIMES 1.5  /* of its peers' p99: no single probe may take longer ... */
+#define PLACE_MOST  0.75 /* ... and all of them together no longer than that, in the mean, ... */
+#define PLACE_SLACK 2.0  /* ... give or take */
+
+/* Each may be a little late; all of them together may not be. */
+static bool passed_probe(struct watched *c, uint32_t index, const struct evidence *e)
+{
+    struct detection_note *note = &c->detection->notes[index];
+    const struct detect *judge = &c->detection->judge;
+    double n = life_of(c, index)->in_row + 1;
+
+    if (e->outcome != EVIDENCE_OK)
+        return false;
+    note->places += detect_place(judge, index, e->class, e->first_us);
+    return (judge->p99[e->class] == 0 || e->first_us <= PROBE_TIMES * judge->p99[e->class]) &&
+           note->places <= n * PLACE_MOST + PLACE_SLACK;
+}
+
 /* On its way back only failures count at once; its latency is judged as that of any other. */
 static bool passed_ramp(const struct evidence *e)
 {
@@ -461,7 +482,8 @@ void detection_learn(struct watched *c, uint32_t index, const struct evidence *e
     c->detection->busy = true;
     turn_until(c, e->at, now);
     if (tells_of_life(l, e))
-        learn_life(c, index, l->state == LIFE_RAMPING ? passed_ramp(e) : passed(c, e), now);
+        learn_life(c, index, l->state == LIFE_RAMPING ? passed_ramp(e) : passed_probe(c, index, e),
+                   now);
     if (l->state == LIFE_SUSPECT && e->outcome != EVIDENCE_LATE)
         c->detection->notes[index].passed =
             passed(c, e) ? c->detection->notes[index].passed + 1 : 0;

@@ -11,6 +11,7 @@
 struct detection_note {
     mono_ns sure_since; /* three times slower; MONO_NEVER: not */
     mono_ns next_try;   /* a guard kept it in: it is not asked again before */
+    double places;      /* of the probes since the first, among its peers */
     uint32_t passed;    /* requests in a row, as fast as its peers' and no failure */
     mono_ns next_line;  /* no line about what is held back before */
 };

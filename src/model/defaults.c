@@ -42,6 +42,7 @@ const struct detection_config default_detection = {
     .detect = {.threshold = DETECT_THRESHOLD, .latency = true, .errors = true, .connections = true},
     .life = {.quick = false,
              .after = 2 * NS_PER_S,
+             .gap = 3 * NS_PER_S,
              .base = 30 * NS_PER_S,
              .max = 300 * NS_PER_S,
              .successes = 20,

@@ -260,6 +260,18 @@ static double place_of(const struct peer_pool *pool, const struct peer_series *s
     return clamp(normal_quantile(peer_rank(pool, s, bin)), PLACE_MOST);
 }
 
+double detect_place(const struct detect *d, uint32_t index, uint32_t class, uint32_t us)
+{
+    static const struct peer_series none;
+    const struct detect_host *h = d->hosts[index];
+    const struct peer_pool *pool = d->pools[class][h->stratum];
+    const struct peer_series *s = h->series[class] == NULL ? &none : h->series[class];
+
+    if (pool == NULL || peer_others(pool, s) < OTHERS_LEAST)
+        return 0;
+    return place_of(pool, s, peer_bin(us));
+}
+
 static void learn_place(struct detect *d, struct detect_host *h, double place)
 {
     h->gain[DETECT_RANK] += place - clamp(h->offset, OFFSET_MOST) - PLACE_DESIGN;

@@ -171,6 +171,12 @@ bool detect_accuses(const struct detect *d, uint32_t index, enum detect_line lin
 /* And if it is, does the accusation hold? */
 enum detect_guard detect_guard_of(const struct detect *d, uint32_t index, enum detect_line line);
 
+/*
+ * Where a latency stands among those of the host's peers, in standard deviations; 0: in the middle,
+ * or there are too few to tell.
+ */
+double detect_place(const struct detect *d, uint32_t index, uint32_t class, uint32_t us);
+
 /* How loaded the others would be without it: 1 is where their latency begins to grow (knee.h). */
 double detect_load_without(const struct detect *d, uint32_t index);
 

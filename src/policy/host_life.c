@@ -112,14 +112,13 @@ span_ns life_quarantine(const struct life *l, const struct life_config *c)
 static span_ns rest(const struct life *l, const struct life_config *c, mono_ns now)
 {
     span_ns quarantine = bases(c->base, l->times, c->max);
-    span_ns gap = c->after;
+    span_ns out = mono_since(l->out_since, now);
+    span_ns gap = l->failed_rounds == 0 ? c->after : c->gap;
 
     if (!c->quick)
         return quarantine;
-    for (uint32_t n = 1; n < l->failed_rounds && gap < quarantine; n++)
-        gap += gap / 2;
-    if (was_short(l, now) && gap > LIFE_PROBE_GAP)
-        gap = LIFE_PROBE_GAP;
+    if (!was_short(l, now))
+        gap = c->gap * (out / NS_PER_S) / (LIFE_QUICK_FOR / NS_PER_S);
     if (gap < l->least_gap)
         gap = l->least_gap;
     return gap < quarantine ? gap : quarantine;
@@ -174,7 +173,7 @@ static struct life_step grant(struct life *l, uint32_t n)
 static struct life_step probe_again(struct life *l, const struct life_config *c)
 {
     uint32_t left = c->successes - l->in_row;
-    uint32_t n = l->round * 2 < LIFE_PROBE_MAX ? l->round * 2 : LIFE_PROBE_MAX;
+    uint32_t n = l->in_row < LIFE_PROBE_MAX ? l->in_row : LIFE_PROBE_MAX;
 
     return grant(l, n < left ? n : left);
 }

@@ -42,6 +42,7 @@ const char *life_state_text(enum life_state s);
 struct life_config {
     bool quick;              /* it is probed soon, not only after the quarantine */
     span_ns after;           /* the first probe, where |quick| */
+    span_ns gap;             /* at most, between probes, while it is out for less than a minute */
     span_ns base;            /* quarantine: so many times as it was out lately, at most ... */
     span_ns max;             /* ... this */
     uint32_t successes;      /* probes in a row */
@@ -52,10 +53,9 @@ struct life_config {
 };
 
 #define LIFE_QUICK_FOR  (60 * NS_PER_S) /* out for less: probes and ramp are quick */
-#define LIFE_PROBE_GAP  (3 * NS_PER_S)  /* at most, meanwhile */
 #define LIFE_PROBE_MAX  8               /* under way at once */
 #define LIFE_RAMP_QUICK (2 * NS_PER_S)
-#define LIFE_RAMP_FROM  100 /* share at the ramp's begin */
+#define LIFE_RAMP_FROM  300 /* share at the ramp's begin */
 #define LIFE_TIMES_KEPT 8
 #define LIFE_FORGETS    (600 * NS_PER_S) /* well for so long: it was out once less */
 
