@@ -147,6 +147,35 @@ static void dump_outlier(struct json *j, const struct outlier_config *o)
     json_object_end(j);
 }
 
+static void dump_life(struct json *j, const struct life_config *l)
+{
+    json_u64(j, "least_share_permille", l->least_share);
+    json_bool(j, "probed_soon", l->quick);
+    json_span(j, "probe_after", l->after);
+    json_u64(j, "probes", l->probes);
+    json_u64(j, "successes", l->successes);
+    json_span(j, "ramp", l->ramp);
+    json_span(j, "quarantine_base", l->base);
+    json_span(j, "quarantine_max", l->max);
+    json_span(j, "needs_human_after", l->repeated_for);
+    json_u64(j, "needs_human_times_per_hour", l->times_per_hour);
+}
+
+static void dump_detection(struct json *j, const struct detection_config *d)
+{
+    json_object(j, "detection");
+    json_bool(j, "on", d->on);
+    json_text(j, "mode", detection_mode_text(d->mode));
+    json_text(j, "profile", detection_profile_text(d->profile));
+    json_bool(j, "latency", d->detect.latency);
+    json_bool(j, "errors", d->detect.errors);
+    json_bool(j, "connections", d->detect.connections);
+    json_double(j, "threshold_nats", d->detect.threshold, 3);
+    json_double(j, "max_load", d->max_load, 3);
+    dump_life(j, &d->life);
+    json_object_end(j);
+}
+
 static void dump_own(struct json *j, const struct cluster *c)
 {
     json_object(j, "common_lb_config");
@@ -162,6 +191,7 @@ static void dump_own(struct json *j, const struct cluster *c)
         if (as_envoy(c->differences, (enum difference)d))
             json_text(j, NULL, difference_info[d].key);
     json_array_end(j);
+    dump_detection(j, &c->detection);
     json_object_end(j);
 }
 
@@ -268,6 +298,10 @@ static void dump_route(struct admin_call *call, struct json *j, const struct rou
     json_span(j, "per_try_timeout", r->per_try_timeout);
     json_span(j, "idle_timeout", r->idle_timeout);
     json_object_end(j);
+    if (r->class != CLASS_BY_REQUEST)
+        json_string(j, "class", s->classes[r->class]);
+    else if (r->large_body != UINT64_MAX)
+        json_number_text(j, "large_body", r->large_body);
     json_object_end(j);
 }
 

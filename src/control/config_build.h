@@ -63,7 +63,9 @@ void config_build_access_log(struct config_build *b, const struct config_access_
 void config_build_outlier(struct config_build *b, const struct config_cluster *from,
                           struct cluster *c);
 
-void config_build_detection(const struct config_cluster *from, struct cluster *c);
+/* config_build_detection.c: after config_build_outlier, whose words it may narrow. */
+void config_build_detection(struct config_build *b, const struct config_cluster *from,
+                            struct cluster *c);
 /* config_build_retry.c: NULL where a route has none, or where memory or words were wrong. */
 const struct route_retry *config_build_retry(struct config_build *b,
                                              const struct config_retry *from);

@@ -276,7 +276,7 @@ static void build_cluster(struct config_build *b, const struct config_cluster *f
     };
     build_pool(b, from, c);
     config_build_outlier(b, from, c);
-    config_build_detection(from, c);
+    config_build_detection(b, from, c);
     build_panic(from, c);
     if (endpoints->count > 0) {
         build_endpoints(b, from, c);

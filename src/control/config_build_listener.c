@@ -162,7 +162,6 @@ static void find_cluster(struct config_build *b, const struct config_file *file,
     config_error_end(b->errors);
 }
 
-/* To wait without end is said by name, not by a number that may be a slip. */
 static void too_many_classes(struct config_build *b, const struct config_route *from)
 {
     struct text *t = config_build_error(b, config_node_find(from->head.node, "class"));
@@ -189,6 +188,20 @@ static uint8_t build_class(struct config_build *b, const struct config_route *fr
     return (uint8_t)s->class_count++;
 }
 
+/* Requests with a name of their own are not told apart by size. */
+static void check_large_body(struct config_build *b, const struct config_route *from, uint8_t class)
+{
+    const struct config_node *at = config_node_find(from->head.node, "largeBody");
+
+    if (at == NULL || class == CLASS_BY_REQUEST || class < CLASS_NAMED_FIRST)
+        return;
+    text_str(config_build_error(b, at->key != NULL ? at->key : at),
+             "'largeBody' does nothing beside 'class', which names all requests of the route: "
+             "leave one of them out");
+    config_error_end(b->errors);
+}
+
+/* To wait without end is said by name, not by a number that may be a slip. */
 static void check_timeout(struct config_build *b, const struct config_route *from)
 {
     const struct config_node *timeout = config_node_find(from->head.node, "timeout");
@@ -216,6 +229,8 @@ static void build_routes(struct config_build *b, const struct config_file *file,
         routes[i].per_try_timeout = each[i].per_try_timeout;
         routes[i].idle_timeout = each[i].idle_timeout;
         routes[i].class = build_class(b, &each[i]);
+        routes[i].large_body = each[i].large_body;
+        check_large_body(b, &each[i], routes[i].class);
         routes[i].retry = config_build_retry(b, &each[i].retry);
         check_timeout(b, &each[i]);
         build_hosts(b, &each[i].match.hosts, &routes[i]);

@@ -319,6 +319,7 @@ static void read_row(struct field_reader *r, const struct field *row,
     case FIELD_SHARE:
     case FIELD_PERCENT:
     case FIELD_RATE:
+    case FIELD_EVENTS:
     case FIELD_TEXT:
     case FIELD_NAME:
     case FIELD_ADDRESS:

@@ -24,6 +24,7 @@ enum field_kind {
     FIELD_SHARE,   /* uint32_t, thousandths: 20%, 12.5% */
     FIELD_PERCENT, /* the same in Istio's form: 20, 12.5 */
     FIELD_RATE,    /* uint32_t, a second: 3/s */
+    FIELD_EVENTS,  /* uint32_t, a week: 1 per week, 2 per day */
     FIELD_TEXT,    /* struct bytes, not empty */
     FIELD_NAME,    /* struct bytes that may stand in a metric's name */
     FIELD_ADDRESS, /* struct address */

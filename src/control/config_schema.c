@@ -100,10 +100,18 @@ static const struct field route_rows[] = {
     {.name = "class",
      .kind = FIELD_TEXT,
      .at = AT(class),
-     .preset_text = "read or write by method, large by size",
      .help = "hosts are compared with each other by class of request: a free word for requests "
-             "that take alike; at most 5 in the file"},
-    {.name = "largeBody", .kind = FIELD_LATER, .help = "detection by class of request"},
+             "that take alike; at most 5 in the file; left out: `read` or `write` by method, "
+             "`large` by `largeBody`"},
+    {.name = "largeBody",
+     .kind = FIELD_SIZE,
+     .at = AT(large_body),
+     .min = 1,
+     .preset = DEFAULT_LARGE_BODY,
+     .word = "none",
+     .word_value = UINT64_MAX,
+     .help = "a request or an answer with a body of that size or more is of class `large`, and "
+             "compared with others of it only; not beside a `class` of one's own"},
     {.name = "priority", .kind = FIELD_LATER, .help = "load shedding"},
     {.name = "deadline", .kind = FIELD_LATER, .help = "deadline budgets"},
     {.name = "retry",

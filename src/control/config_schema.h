@@ -79,6 +79,7 @@ struct config_route {
     struct config_retry retry;
     struct config_expect expect;
     struct bytes class;
+    uint64_t large_body;
     struct field_items accept;
 };
 
@@ -255,6 +256,40 @@ struct config_per_host {
     struct host_limits is;
 };
 
+struct config_detect {
+    struct field_head head;
+    bool latency;
+    bool errors;
+    bool connections;
+    uint32_t false_alarms; /* a week; 0: not said */
+};
+
+struct config_ejection {
+    struct field_head head;
+    uint32_t cap_permille;
+    span_ns base;
+    span_ns max; /* 0: not said */
+};
+
+struct config_readmit {
+    struct field_head head;
+    span_ns after;
+    uint32_t probes;
+    uint32_t successes;
+    span_ns ramp;
+};
+
+struct config_capacity {
+    struct field_head head;
+    uint32_t max_load_permille;
+};
+
+struct config_escalate {
+    struct field_head head;
+    span_ns repeated_for;
+    uint32_t times_per_hour;
+};
+
 struct config_resilience {
     struct field_head head;
     struct config_retry_budget retry_budget;
@@ -266,6 +301,11 @@ struct config_resilience {
     uint32_t semantics; /* enum config_semantics */
     struct config_differences differences;
     struct config_outlier_more outlier;
+    struct config_detect detect;
+    struct config_ejection ejection;
+    struct config_readmit readmit;
+    struct config_capacity capacity;
+    struct config_escalate escalate;
     span_ns queue_timeout;
     struct config_per_host per_host;
 };
@@ -385,6 +425,12 @@ extern const struct fields config_rule_fields;
 
 /* Most bytes of a cluster's name: "outbound|65535|", a subset, a host. */
 #define CONFIG_CLUSTER_NAME_MAX 340
+/* config_schema_detection.c */
+extern const struct fields config_detect_fields;
+extern const struct fields config_ejection_fields;
+extern const struct fields config_readmit_fields;
+extern const struct fields config_capacity_fields;
+extern const struct fields config_escalate_fields;
 /* config_schema_outlier.c */
 extern const struct fields config_outlier_more_fields;
 extern const struct fields config_differences_fields;

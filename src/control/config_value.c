@@ -30,6 +30,7 @@ static void store(const struct field *row, void *out, uint64_t value)
     case FIELD_SHARE:
     case FIELD_PERCENT:
     case FIELD_RATE:
+    case FIELD_EVENTS:
         memcpy(out, &narrow, sizeof(narrow));
         return;
     case FIELD_SIZE:
@@ -55,7 +56,7 @@ static bool is_narrow(enum field_kind kind)
 {
     return kind == FIELD_COUNT || kind == FIELD_SECONDS || kind == FIELD_SIZE32 ||
            kind == FIELD_CHOICE || kind == FIELD_SHARE || kind == FIELD_PERCENT ||
-           kind == FIELD_RATE;
+           kind == FIELD_RATE || kind == FIELD_EVENTS;
 }
 
 uint64_t config_value_preset_number(const struct field *row)
@@ -95,6 +96,16 @@ const char *field_choice(const struct field *row, uint32_t i)
     return row->choice != NULL ? row->choice(i) : row->choices[i];
 }
 
+#define DAYS 7 /* a week */
+
+static void write_events(struct text *t, uint64_t a_week)
+{
+    bool daily = a_week > 0 && a_week % DAYS == 0;
+
+    text_u64(t, daily ? a_week / DAYS : a_week);
+    text_str(t, daily ? " per day" : " per week");
+}
+
 /* Thousandths as percent: 200 is 20, 125 is 12.5. */
 static void write_percent(struct text *t, uint64_t thousandths)
 {
@@ -124,6 +135,8 @@ void config_value_write(struct text *t, const struct field *row, uint64_t value)
     } else if (row->kind == FIELD_RATE) {
         text_u64(t, value);
         text_str(t, "/s");
+    } else if (row->kind == FIELD_EVENTS) {
+        write_events(t, value);
     } else if (row->kind == FIELD_CHOICE) {
         text_str(t, field_choice(row, (uint32_t)value));
     } else if (row->kind == FIELD_SIZE || row->kind == FIELD_SIZE32) {
@@ -157,6 +170,8 @@ static const char *wanted(enum field_kind kind)
         return "a number of percent without a sign, such as 20 or 12.5";
     case FIELD_RATE:
         return "a number a second, such as 3/s";
+    case FIELD_EVENTS:
+        return "so many per day or per week, such as 1 per week";
     case FIELD_TEXT:
     case FIELD_NAME:
         return "text";
@@ -300,6 +315,18 @@ static bool cut_end(struct bytes *b, struct bytes end)
     return true;
 }
 
+static bool parse_events(struct bytes b, uint64_t *a_week)
+{
+    uint64_t days = cut_end(&b, BYTES(" per day")) ? DAYS : 1;
+
+    if (days == 1 && !cut_end(&b, BYTES(" per week")))
+        return false;
+    if (!bytes_parse_u64(b, a_week) || *a_week > UINT32_MAX)
+        return false;
+    *a_week *= days;
+    return true;
+}
+
 /* False: not a number of that kind; |*detail| may say more. */
 static bool parse_number(const struct field *row, struct bytes b, uint64_t *value,
                          const char **detail)
@@ -319,6 +346,8 @@ static bool parse_number(const struct field *row, struct bytes b, uint64_t *valu
         return parse_percent(b, value);
     if (row->kind == FIELD_RATE)
         return cut_end(&b, BYTES("/s")) && bytes_parse_u64(b, value);
+    if (row->kind == FIELD_EVENTS)
+        return parse_events(b, value);
     if (!text_parse_duration(b, value))
         return false;
     if (*value % unit != 0) {

@@ -246,7 +246,6 @@ void detection_note_pardoned(struct watched *c, uint32_t index, mono_ns now)
 #define SURE_DEVIATIONS 1.9                /* mean ones that a median wanders */
 #define SURE_FOR        (2 * NS_PER_S)
 #define TAIL_SHARE      200
-#define LOAD_MOST       0.75 /* of the others, before one is taken out: 1 is where they slow down */
 #define ASK_AGAIN       NS_PER_S
 #define PASSED_CLEARS   10
 #define COMMON_RATE     0.1 /* of the peers' requests fail: what is common is never blamed on one */
@@ -368,7 +367,8 @@ static void accuse(struct watched *c, uint32_t index, enum detect_line line, mon
         suspect(c, index, share_for(c, index, line), now);
         return;
     }
-    if (of_latency(line) && detect_load_without(&c->detection->judge, index) > LOAD_MOST) {
+    if (of_latency(line) &&
+        detect_load_without(&c->detection->judge, index) > c->config->detection.max_load) {
         say_full(c, index, line, now);
         suspect(c, index, fair_work(c, index), now);
         return;

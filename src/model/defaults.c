@@ -45,11 +45,13 @@ const struct detection_config default_detection = {
              .gap = 3 * NS_PER_S,
              .base = 30 * NS_PER_S,
              .max = 300 * NS_PER_S,
+             .probes = 1,
              .successes = 20,
              .ramp = 10 * NS_PER_S,
              .least_share = 200,
              .repeated_for = 300 * NS_PER_S,
              .times_per_hour = 3},
+    .max_load = 0.75,
 };
 
 const struct panic_config default_panic = {.policy = PANIC_SERVE_ALL, .threshold = 50};

@@ -67,7 +67,6 @@ struct cluster {
     struct circuit_limits limits;
     struct outlier_config outlier;
     struct detection_config detection;
-    uint64_t large_body; /* bytes: a request or answer with more is of class "large" */
     struct retry_budget_config retry_budget;
     struct retry_share retry_share; /* Istio's retryBudget: takes the place of max_retries */
     span_ns connect_timeout;
@@ -114,6 +113,7 @@ struct route {
     struct bytes path;       /* prefix matches whole bytes, as Envoy's: "/a" matches "/ab" */
     uint32_t cluster;        /* index */
     uint8_t class;           /* of its requests; or CLASS_BY_REQUEST */
+    uint64_t large_body;     /* bytes: from there on it is of class "large"; UINT64_MAX: never */
     span_ns timeout;         /* total, from the end of the request; MONO_NEVER: none */
     span_ns per_try_timeout; /* MONO_NEVER: none */
     span_ns idle_timeout;    /* nothing moves either way; MONO_NEVER: none */

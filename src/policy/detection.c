@@ -2,6 +2,7 @@
 #include "policy/detection.h"
 
 #include <assert.h>
+#include <math.h>
 
 const char *detection_profile_text(enum detection_profile p)
 {
@@ -11,4 +12,29 @@ const char *detection_profile_text(enum detection_profile p)
 
     assert(p < PROFILE_COUNT);
     return text[p];
+}
+
+const char *detection_mode_text(enum detection_mode m)
+{
+    switch (m) {
+    case DETECTION_ENFORCE:
+        return "enforce";
+    case DETECTION_OBSERVE:
+        return "observe";
+    }
+    return "?";
+}
+
+#define WEEK_S    604800.0
+#define OVERSHOOT 1.166 /* nats: a sum passes the threshold by that */
+
+double detection_threshold(double alarms_a_week, double rate)
+{
+    assert(alarms_a_week > 0 && rate > 0);
+    return log(rate * WEEK_S / alarms_a_week / 2) - OVERSHOOT;
+}
+
+double detection_false_alarms(double threshold, double rate)
+{
+    return rate * WEEK_S / (2 * exp(threshold + OVERSHOOT));
 }

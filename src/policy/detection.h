@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is configured of detection (`resilience` of a cluster), beside the outlier rules. */
+/*
+ * What is configured of detection (`resilience` of a cluster), beside the outlier rules.
+ *
+ * Source of the threshold: D. Siegmund, "Sequential Analysis", 1985: the mean time between false
+ * alarms of a CUSUM made for a shift of one standard deviation is 2 e^(h + 1.166) samples
+ * (reference/detection.md B17).
+ */
 #ifndef POLICY_DETECTION_H
 #define POLICY_DETECTION_H
 
@@ -27,8 +33,21 @@ struct detection_config {
     enum detection_profile profile;
     struct detect_config detect;
     struct life_config life;
+    double max_load; /* of the others, for latency to take a host out; 1: where they slow down */
 };
 
 const char *detection_profile_text(enum detection_profile p);
+
+/* "enforce", "observe". */
+const char *detection_mode_text(enum detection_mode m);
+
+/*
+ * The threshold with which so many accusations a week are false, where the fleet has |rate| samples
+ * a second; and the other way round. Both for samples that do not depend on each other (B17).
+ */
+#define DETECTION_FLEET_RATE 200.0 /* samples a second, where nobody has counted: 20 hosts of 10   \
+                                    */
+double detection_threshold(double alarms_a_week, double rate);
+double detection_false_alarms(double threshold, double rate);
 
 #endif

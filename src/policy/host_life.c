@@ -246,9 +246,8 @@ static struct life_step begin_probing(struct life *l, const struct life_config *
 
     if (!was_probing)
         step = enter(l, LIFE_PROBING, 0, now);
-    step.grant = grant(l, 1).grant;
+    step.grant = grant(l, c->probes < c->successes ? c->probes : c->successes).grant;
     l->wake = mono_after(now, PROBE_PATIENCE);
-    (void)c;
     return step;
 }
 

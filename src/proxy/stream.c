@@ -407,6 +407,7 @@ void stream_settle(struct stream *s)
         .timeout = from->timeout,
         .per_try_timeout = from->per_try_timeout,
         .idle_timeout = from->idle_timeout,
+        .large_body = from->large_body,
     };
     if (from->name.len > 0)
         memcpy(own + 1, from->name.data, from->name.len);
@@ -430,12 +431,11 @@ void stream_bury(struct stream *s)
 }
 
 /* As detection tells requests apart, where the route gives it no name. */
-static uint8_t class_of(const struct message_head *head, const struct route *route,
-                        const struct cluster_rt *cluster)
+static uint8_t class_of(const struct message_head *head, const struct route *route)
 {
     if (route != NULL && route->class != CLASS_BY_REQUEST)
         return route->class;
-    if (cluster != NULL && head->body == BODY_LENGTH && head->length >= cluster->config->large_body)
+    if (route != NULL && head->body == BODY_LENGTH && head->length >= route->large_body)
         return CLASS_LARGE;
     return method_reads(head->method_id) ? CLASS_READ : CLASS_WRITE;
 }
@@ -458,7 +458,7 @@ bool stream_begin(struct downstream *down, struct bytes path, const struct route
         return false;
     if (route != NULL && route->cluster < w->cluster_count)
         setup.cluster = &w->clusters[route->cluster]->rt;
-    setup.class = class_of(head, route, setup.cluster);
+    setup.class = class_of(head, route);
     refer(s, setup.cluster);
     exchange_init(&s->x, &setup, w->now);
     if ((down->listener->config->trust_retry_headers && !obey(s, head)) ||

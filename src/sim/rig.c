@@ -30,6 +30,7 @@ void rig_settings_init(struct rig_settings *s, uint64_t seed)
                 .timeout = DEFAULT_ROUTE_TIMEOUT,
                 .per_try_timeout = MONO_NEVER,
                 .idle_timeout = DEFAULT_STREAM_IDLE,
+                .large_body = DEFAULT_LARGE_BODY,
             },
         .listener =
             {

@@ -149,6 +149,59 @@ static void unknown_keys_are_refused_with_a_guess(void **state)
     CHECK_ALL(rows);
 }
 
+static void detection_says_what_to_write_instead(void **state)
+{
+    static const struct broken rows[] = {
+        {OF_CLUSTER("resilience: {detect: {latency: maybe}}"), 5, 34,
+         "'latency' must be on or off; not 'maybe'"},
+        {OF_CLUSTER("resilience: {detect: {falseAlarms: 3}}"), 5, 38,
+         "'falseAlarms' must be so many per day or per week, such as 1 per week; not '3'"},
+        {OF_CLUSTER("resilience: {detect: {falseAlarms: 1 per month}}"), 5, 38,
+         "not '1 per month'"},
+        {OF_CLUSTER("resilience: {detect: {falseAlarms: -1 per day}}"), 5, 38, "not '-1 per day'"},
+        {OF_CLUSTER("resilience: {detect: {falseAlarms: 0 per day}}"), 5, 38,
+         "'falseAlarms' must be between 1 per week and 100 per day; not '0 per day'"},
+        {OF_CLUSTER("resilience: {detect: {falseAlarms: 101 per day}}"), 5, 38, "and 100 per day"},
+        {OF_CLUSTER("resilience: {detect: {falseAlarms: 4294967296 per day}}"), 5, 38, "not '"},
+        {OF_CLUSTER("resilience: {detect: {error: on}}"), 5, 25, "did you mean 'errors'?"},
+        {OF_CLUSTER("resilience: {falseAlarms: 1 per week}"), 5, 16,
+         "it belongs in clusters[].resilience.detect"},
+        {OF_CLUSTER("resilience: {ejection: {cap: 20}}"), 5, 32,
+         "'cap' must be a share with its sign, such as 20% or 12.5%; not '20'"},
+        {OF_CLUSTER("resilience: {ejection: {cap: 0%}}"), 5, 32, "must be between 1% and 100%"},
+        {OF_CLUSTER("resilience: {ejection: {cap: 101%}}"), 5, 32, "must be between 1% and 100%"},
+        {OF_CLUSTER("resilience: {ejection: {cap: 12.5%}}"), 5, 32,
+         "'cap' is in whole percent: write 12% or 13%"},
+        {OF_CLUSTER("resilience: {ejection: {base: 30}}"), 5, 33, "a number with a unit"},
+        {OF_CLUSTER("resilience: {ejection: {base: 60s, max: 59s}}"), 5, 43,
+         "'max' may not be less than 'base', which is 1m"},
+        {OF_CLUSTER("resilience: {ejection: {max: 29s}}"), 5, 32, "which is 30s"},
+        {OF_CLUSTER("trafficPolicy: {outlierDetection: {baseEjectionTime: 90s}}\n"
+                    "  resilience: {profile: rules, ejection: {max: 60s}}"),
+         6, 48, "which is 1m30s"},
+        {OF_CLUSTER("resilience: {readmit: {after: 10ms}}"), 5, 33,
+         "'after' must be between 100ms and 1h"},
+        {OF_CLUSTER("resilience: {readmit: {probes: 9}}"), 5, 34, "must be between 1 and 8"},
+        {OF_CLUSTER("resilience: {readmit: {successes: 0}}"), 5, 37, "must be between 1 and 1000"},
+        {OF_CLUSTER("resilience: {readmit: {ramp: slow}}"), 5, 32, "a number with a unit"},
+        {OF_CLUSTER("resilience: {capacity: {maxLoad: 9%}}"), 5, 36,
+         "must be between 10% and 100%"},
+        {OF_CLUSTER("resilience: {capacity: {maxLoad: 0.75}}"), 5, 36, "a share with its sign"},
+        {OF_CLUSTER("resilience: {escalate: {timesPerHour: 9}}"), 5, 41,
+         "'timesPerHour' must be between 1 and 8, or none; not '9'"},
+        {OF_CLUSTER("resilience: {escalate: {repeatedFor: 10ms}}"), 5, 40, ", or none; not '10ms'"},
+        {OF_CLUSTER("resilience: {profile: adaptiv}"), 5, 25, "did you mean 'adaptive'?"},
+        {ROUTE("largeBody: 0"), 6, 16, "'largeBody' must be at least 1, or none; not '0'"},
+        {ROUTE("largeBody: big"), 6, 16, "a number of bytes: 65536, 64KiB, 1MiB, or none"},
+        {ROUTE("class: search\n    largeBody: 1MiB"), 7, 5,
+         "'largeBody' does nothing beside 'class', which names all requests of the route: leave "
+         "one of them out"},
+    };
+    (void)state;
+
+    CHECK_ALL(rows);
+}
+
 static void what_does_not_exist_yet_is_said_to_come_later(void **state)
 {
     static const struct broken rows[] = {
@@ -160,10 +213,7 @@ static void what_does_not_exist_yet_is_said_to_come_later(void **state)
          "'http2' is not supported yet: it comes with HTTP/2"},
         {OF_CLUSTER("protocol: auto"), 5, 13, "'auto' is not supported yet: it comes with HTTP/2"},
         {OF_CLUSTER("loadBalancer: maglev"), 5, 17, "it comes with consistent hashing"},
-        {OF_CLUSTER("resilience: {detect: {}}"), 5, 16, "'detect' is not supported yet"},
         {OF_CLUSTER("resilience: {rules: []}"), 5, 16, "'rules' is not supported yet"},
-        {OF_CLUSTER("resilience: {readmit: {}}"), 5, 16, "readmission on proof"},
-        {OF_CLUSTER("resilience: {capacity: {}}"), 5, 16, "the capacity check"},
         {OF_CLUSTER("trafficPolicy: {loadBalancer: {consistentHash: {}}}"), 5, 34,
          "'consistentHash' is not supported yet: it comes with consistent hashing; write simple:"},
         {OF_CLUSTER("trafficPolicy: {outlierDetection: {minHealthPercent: 101}}"), 5, 56,
@@ -496,6 +546,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_no_yaml_is_refused_where_it_goes_wrong),
         cmocka_unit_test(unknown_keys_are_refused_with_a_guess),
+        cmocka_unit_test(detection_says_what_to_write_instead),
         cmocka_unit_test(what_does_not_exist_yet_is_said_to_come_later),
         cmocka_unit_test(retries_that_make_no_sense_are_refused),
         cmocka_unit_test(values_of_the_wrong_kind_or_size_are_refused),

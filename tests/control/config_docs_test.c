@@ -25,27 +25,17 @@ static char stored[256 * 1024];
 static const char *kind_text(enum field_kind kind)
 {
     static const char *const texts[] = {
-        [FIELD_SHARE] = "share",
-        [FIELD_PERCENT] = "percent",
-        [FIELD_RATE] = "rate",
-        [FIELD_SWITCH] = "on, off",
-        [FIELD_COUNT] = "number",
-        [FIELD_SECONDS] = "duration",
-        [FIELD_SIZE32] = "size",
-        [FIELD_SIZE] = "size",
-        [FIELD_SPAN] = "duration",
-        [FIELD_TEXT] = "text",
-        [FIELD_NAME] = "name",
-        [FIELD_ADDRESS] = "address",
-        [FIELD_CHOICE] = "",
-        [FIELD_TEXTS] = "list",
-        [FIELD_LABELS] = "labels",
-        [FIELD_OBJECT] = "map",
-        [FIELD_OBJECTS] = "list of maps",
-        [FIELD_LINE] = "text",
-        [FIELD_PAIRS] = "map",
-        [FIELD_LATER] = "",
-        [FIELD_REFUSED] = "",
+        [FIELD_SHARE] = "share",      [FIELD_PERCENT] = "percent",
+        [FIELD_RATE] = "rate",        [FIELD_EVENTS] = "per day or week",
+        [FIELD_SWITCH] = "on, off",   [FIELD_COUNT] = "number",
+        [FIELD_SECONDS] = "duration", [FIELD_SIZE32] = "size",
+        [FIELD_SIZE] = "size",        [FIELD_SPAN] = "duration",
+        [FIELD_TEXT] = "text",        [FIELD_NAME] = "name",
+        [FIELD_ADDRESS] = "address",  [FIELD_CHOICE] = "",
+        [FIELD_TEXTS] = "list",       [FIELD_LABELS] = "labels",
+        [FIELD_OBJECT] = "map",       [FIELD_OBJECTS] = "list of maps",
+        [FIELD_LINE] = "text",        [FIELD_PAIRS] = "map",
+        [FIELD_LATER] = "",           [FIELD_REFUSED] = "",
     };
 
     return texts[kind];
@@ -73,7 +63,7 @@ static bool is_number(enum field_kind kind)
 {
     return kind == FIELD_COUNT || kind == FIELD_SECONDS || kind == FIELD_SIZE32 ||
            kind == FIELD_SIZE || kind == FIELD_SPAN || kind == FIELD_SHARE ||
-           kind == FIELD_PERCENT || kind == FIELD_RATE;
+           kind == FIELD_PERCENT || kind == FIELD_RATE || kind == FIELD_EVENTS;
 }
 
 static void write_bounds(struct text *t, const struct field *row)
