@@ -77,8 +77,7 @@ static uint8_t class_at_end(const struct exchange *x)
 {
     bool named = x->class >= CLASS_NAMED_FIRST;
 
-    return !named && x->answer_bytes >= x->route->large_body ? (uint8_t)CLASS_LARGE
-                                                                       : x->class;
+    return !named && x->answer_bytes >= x->route->large_body ? (uint8_t)CLASS_LARGE : x->class;
 }
 
 /* Of a small answer the last byte counts: one that drips or hangs is as late as it is. */
