@@ -41,12 +41,13 @@ const char *detection_profile_text(enum detection_profile p);
 /* "enforce", "observe". */
 const char *detection_mode_text(enum detection_mode m);
 
+/* Samples a second of a fleet where nobody has counted: 20 hosts of 10. */
+#define DETECTION_FLEET_RATE 200.0
+
 /*
  * The threshold with which so many accusations a week are false, where the fleet has |rate| samples
  * a second; and the other way round. Both for samples that do not depend on each other (B17).
  */
-#define DETECTION_FLEET_RATE 200.0 /* samples a second, where nobody has counted: 20 hosts of 10   \
-                                    */
 double detection_threshold(double alarms_a_week, double rate);
 double detection_false_alarms(double threshold, double rate);
 
