@@ -152,6 +152,7 @@ static void dump_life(struct json *j, const struct life_config *l)
     json_u64(j, "least_share_permille", l->least_share);
     json_bool(j, "probed_soon", l->quick);
     json_span(j, "probe_after", l->after);
+    json_span(j, "probe_gap", l->gap);
     json_u64(j, "probes", l->probes);
     json_u64(j, "successes", l->successes);
     json_span(j, "ramp", l->ramp);

@@ -50,6 +50,7 @@ static void build_detect(const struct config_detect *from, struct detect_config 
 static void build_readmit(const struct config_readmit *from, struct life_config *life)
 {
     life->after = from->after;
+    life->gap = from->gap;
     life->probes = from->probes;
     life->successes = from->successes;
     life->ramp = from->ramp;

@@ -274,6 +274,7 @@ struct config_ejection {
 struct config_readmit {
     struct field_head head;
     span_ns after;
+    span_ns gap;
     uint32_t probes;
     uint32_t successes;
     span_ns ramp;

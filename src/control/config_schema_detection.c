@@ -97,9 +97,16 @@ static const struct field readmit_rows[] = {
      .min = 100 * NS_PER_MS,
      .max = HOUR,
      .preset_of = &default_detection.life.after,
-     .help = "from the ejection to the first probe, and between probes while they fail: at most 3s "
-             "apart in the first minute, then with growing gaps, up to the quarantine; only with "
-             "`adaptive`"},
+     .help = "from the ejection to the first probe; only with `adaptive`"},
+    {.name = "gap",
+     .kind = FIELD_SPAN,
+     .at = AT(gap),
+     .min = 100 * NS_PER_MS,
+     .max = HOUR,
+     .preset_of = &default_detection.life.gap,
+     .help = "between probes while they fail, in the first minute; then it grows, up to the "
+             "quarantine; longer where traffic is so little that probes would be much of it; only "
+             "with `adaptive`"},
     {.name = "probes",
      .kind = FIELD_COUNT,
      .at = AT(probes),
@@ -114,15 +121,15 @@ static const struct field readmit_rows[] = {
      .min = 1,
      .max = 1000,
      .preset_of = &default_detection.life.successes,
-     .help = "probes in a row that pass (no failure, and not later than 99 of 100 of its peers' "
-             "answers), before it serves again"},
+     .help = "probes in a row that pass (no failure, none later than 1.5 times its peers' p99, all "
+             "of them together about as late as its peers' answers), before it serves again"},
     {.name = "ramp",
      .kind = FIELD_SPAN,
      .at = AT(ramp),
      .min = 0,
      .max = HOUR,
      .preset_of = &default_detection.life.ramp,
-     .help = "from a tenth of its share to the whole, at most, success by success; at most 2s "
+     .help = "from three tenths of its share to the whole, at most, success by success; at most 2s "
              "after less than a minute out; `0s`: as fast as it succeeds"},
     {.name = NULL},
 };
