@@ -34,7 +34,7 @@ static const struct field detect_rows[] = {
      .preset_text = "as of a threshold of 11 nats: 45 per day",
      .help = "how often a line of evidence may pass the threshold by chance alone, before any gate "
              "and guard, for a fleet of 200 requests a second (20 hosts of 10 each), twice as "
-             "often for twice as many; 1 per week is 16.7 nats, and each tenth of the rate costs "
+             "often for twice as many; 1 per week is 16.8 nats, and each tenth of the rate costs "
              "2.3 more"},
     {.name = NULL},
 };
