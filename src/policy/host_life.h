@@ -45,7 +45,7 @@ struct life_config {
     span_ns gap;             /* at most, between probes, while it is out for less than a minute */
     span_ns base;            /* quarantine: so many times as it was out lately, at most ... */
     span_ns max;             /* ... this */
-    uint32_t probes;         /* under way at once at first; twice as many after each round */
+    uint32_t probes;         /* under way at once at first; then as many as have passed */
     uint32_t successes;      /* of probes in a row */
     span_ns ramp;            /* at most, to a whole share */
     uint32_t least_share;    /* of a suspect */
