@@ -400,6 +400,13 @@ static bool retry_answer(struct exchange *x, const struct exchange_event *e, mon
     return true;
 }
 
+/* Another host answers in the probed one's place. */
+static void take_over(struct exchange *x, uint32_t other, mono_ns now, struct actions *out)
+{
+    cluster_rt_count(x->cluster, CLUSTER_probe_made_good, 1);
+    attempt_again(x, other, ACTION_ATTEMPT, now, out);
+}
+
 /* A probe's failure is nobody's answer. */
 static bool make_good(struct exchange *x, const struct exchange_event *e, mono_ns now,
                       struct actions *out)
@@ -409,7 +416,7 @@ static bool make_good(struct exchange *x, const struct exchange_event *e, mono_n
     if (other == LB_NO_HOST)
         return false;
     discard_answer(x, e->status, now, out);
-    attempt_again(x, other, ACTION_ATTEMPT, now, out);
+    take_over(x, other, now, out);
     return true;
 }
 
@@ -480,7 +487,7 @@ static void on_broken_early(struct exchange *x, const struct exchange_event *e, 
     witness_end(x, EVIDENCE_RESET, now);
     attempt_end(x, ATTEMPT_RESET, reasons[reason].flag, now);
     if (other != LB_NO_HOST) {
-        attempt_again(x, other, ACTION_ATTEMPT, now, out);
+        take_over(x, other, now, out);
         return;
     }
     choice = retrying_choose(x, &c, now);
@@ -626,7 +633,7 @@ static void on_time(struct exchange *x, const struct exchange_event *e, mono_ns 
                                                                 : LB_NO_HOST;
     time_out_attempt(x, reason, e->held_up, now, out);
     if (other != LB_NO_HOST) {
-        attempt_again(x, other, ACTION_ATTEMPT, now, out);
+        take_over(x, other, now, out);
         return;
     }
     if (reason == REASON_PER_TRY_TIMEOUT)

@@ -16,7 +16,7 @@ LEFT_OUT = re.compile(
     r"(http\.)?(upstream|downstream)_cx_[rt]x_bytes_\w+|max_host_weight|default\.total_match_count"
     r"|assignment_\w+|bind_errors|version|http\.tracing\..*|warming_state"
     r"|circuit_breakers\.default\.remaining_cx_pools"
-    r"|(http\.)?response_flags\..*|reuse_resend|connect_failover|retry_budget_\w+|retry_places_refused"
+    r"|(http\.)?response_flags\..*|reuse_resend|probe_made_good|connect_failover|retry_budget_\w+|retry_places_refused"
     r"|retry_too_late|amplification|in_panic")
 
 
