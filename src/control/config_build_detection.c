@@ -4,8 +4,6 @@
 
 #include "control/config_build.h"
 
-#define ADAPTIVE_LEAST_SHARE 50 /* thousandths of what is fair, for a suspect */
-
 static bool given(const struct field_head *head, const char *name)
 {
     return config_node_find(head->node, name) != NULL;
@@ -27,15 +25,6 @@ static void hold_rules(const struct config_cluster *from, struct cluster *c)
 {
     if (from->resilience.mode == DETECTION_OBSERVE && !has_rule(from))
         memset(c->outlier.enforcing, 0, sizeof(c->outlier.enforcing));
-}
-
-static void build_profile(struct detection_config *d, enum detection_profile profile)
-{
-    d->profile = profile;
-    if (profile != PROFILE_ADAPTIVE)
-        return;
-    d->life.quick = true;
-    d->life.least_share = ADAPTIVE_LEAST_SHARE;
 }
 
 static void build_detect(const struct config_detect *from, struct detect_config *d)
@@ -132,7 +121,7 @@ void config_build_detection(struct config_build *b, const struct config_cluster 
     struct detection_config *d = &c->detection;
 
     *d = default_detection;
-    build_profile(d, (enum detection_profile)own->profile);
+    detection_set_profile(d, (enum detection_profile)own->profile);
     d->mode = (enum detection_mode)own->mode;
     d->on = own->semantics != SEMANTICS_ENVOY;
     if (only_looks_on(from))

@@ -4,6 +4,17 @@
 #include <assert.h>
 #include <math.h>
 
+#define ADAPTIVE_LEAST_SHARE 50 /* thousandths of what is fair, for a suspect */
+
+void detection_set_profile(struct detection_config *d, enum detection_profile profile)
+{
+    d->profile = profile;
+    if (profile != PROFILE_ADAPTIVE)
+        return;
+    d->life.quick = true;
+    d->life.least_share = ADAPTIVE_LEAST_SHARE;
+}
+
 const char *detection_profile_text(enum detection_profile p)
 {
 #define X(constant, name) [PROFILE_##constant] = #name,

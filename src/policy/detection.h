@@ -36,6 +36,9 @@ struct detection_config {
     double max_load; /* of the others, for latency to take a host out; 1: where they slow down */
 };
 
+/* What |profile| decides of the life of hosts. */
+void detection_set_profile(struct detection_config *d, enum detection_profile profile);
+
 const char *detection_profile_text(enum detection_profile p);
 
 /* "enforce", "observe". */

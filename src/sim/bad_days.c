@@ -75,7 +75,7 @@ static void begin(struct server *s, enum bad_day_kind kind, struct world *w)
         s->mood.error_status = 503;
         break;
     case DAY_SLOW:
-        s->mood.slow_factor = 2 + rng_below(&w->rng, 100);
+        s->mood.pace.slow = 2 + rng_below(&w->rng, 100);
         break;
     case DAY_HANGS:
         s->mood.hang_permille = 50 + rng_below(&w->rng, 950);

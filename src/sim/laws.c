@@ -198,8 +198,10 @@ static void check_attempts(struct laws *l)
         rig_cluster_sum(r, CLUSTER_connect_failover) + rig_cluster_sum(r, CLUSTER_reuse_resend);
 
     again += rig_cluster_sum(r, CLUSTER_upstream_rq_retry);
+    again += rig_cluster_sum(r, CLUSTER_probe_made_good);
     if (attempts > first + again)
-        broken(l, "law 4", "more attempts than requests, failovers, resends and retries; attempts",
+        broken(l, "law 4",
+               "more attempts than requests, failovers, resends, probes and retries; attempts",
                attempts);
     if (rig_cluster_sum(r, CLUSTER_connect_failover) > first)
         broken(l, "law 4", "more failovers than requests", again);
@@ -256,7 +258,7 @@ void laws_init(struct laws *l, struct rig *r, const struct rig_settings *truth)
         .started = r->world.now,
         .next_second = r->world.now + NS_PER_S,
     };
-    r->world.watch = &l->watch;
+    world_look_on(&r->world, &l->watch);
 }
 
 /* --- at the end --- */

@@ -34,6 +34,7 @@ uint64_t ledger_open(struct ledger *l)
         .complete = MONO_NEVER,
         .ended = MONO_NEVER,
         .server = NO_SERVER,
+        .answer = UINT64_MAX,
     };
     return ++l->count;
 }

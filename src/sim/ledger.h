@@ -30,6 +30,7 @@ struct fact {
     mono_ns ended;
     enum outcome outcome;
     uint64_t body;     /* bytes of the request's */
+    uint64_t answer;   /* bytes of the answer's, as the server chose; UINT64_MAX: as was wished */
     uint32_t status;   /* the client saw; 0: none */
     uint32_t server;   /* that answered; NO_SERVER: the proxy itself */
     uint32_t arrivals; /* at servers */

@@ -30,7 +30,6 @@ void rig_settings_init(struct rig_settings *s, uint64_t seed)
                 .timeout = DEFAULT_ROUTE_TIMEOUT,
                 .per_try_timeout = MONO_NEVER,
                 .idle_timeout = DEFAULT_STREAM_IDLE,
-                .large_body = DEFAULT_LARGE_BODY,
             },
         .listener =
             {
@@ -44,6 +43,30 @@ void rig_settings_init(struct rig_settings *s, uint64_t seed)
                   .buffer_bytes = DEFAULT_RETRY_BUFFER},
         .drain_timeout = DEFAULT_DRAIN_TIMEOUT,
     };
+}
+
+void rig_settings_detect(struct rig_settings *s, enum detection_profile profile)
+{
+    s->cluster.lb = LB_LEAST;
+    s->cluster.detection = default_detection;
+    s->cluster.outlier.return_on_proof = true;
+    s->route.class = CLASS_BY_REQUEST;
+    detection_set_profile(&s->cluster.detection, profile);
+}
+
+static struct bytes zone_of(const struct rig *r, uint32_t server)
+{
+    static const char *const names[] = {"zone-a", "zone-b", "zone-c", "zone-d"};
+    uint32_t zones = r->settings.zones;
+
+    return zones == 0 ? BYTES("") : bytes_of(names[server % zones % 4]);
+}
+
+static struct bytes version_of(const struct rig *r, uint32_t server)
+{
+    if (r->settings.versions == 0)
+        return BYTES("");
+    return (r->settings.versions >> server & 1) != 0 ? BYTES("v2") : BYTES("v1");
 }
 
 static struct bytes address_text(struct arena *arena, const struct address *a)
@@ -68,6 +91,8 @@ static const struct endpoint *make_endpoints(struct rig *r, struct arena *arena,
         all[i].address = r->servers[server].address;
         all[i].text = address_text(arena, &all[i].address);
         all[i].hostname = r->settings.name == NULL ? all[i].text : bytes_of(r->settings.name);
+        all[i].zone = zone_of(r, server);
+        all[i].version = version_of(r, server);
         all[i++].weight = 1;
     }
     *count = i;

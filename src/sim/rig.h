@@ -42,6 +42,8 @@ struct rig_settings {
     span_ns drain_wait;
     span_ns drain_timeout;
     struct bytes event_log; /* its path; empty: none */
+    uint32_t zones;         /* the hosts are in, one after another; 0: nothing is said of zones */
+    uint64_t versions;      /* a bit a host: these are "v2", the others "v1"; 0: nothing is said */
     const char *name; /* the hosts are this name's addresses in |resolver|; NULL: given as such */
 };
 
@@ -79,6 +81,9 @@ struct rig {
 
 /* As `run --to` with ten hosts and two workers. */
 void rig_settings_init(struct rig_settings *s, uint64_t seed);
+
+/* Detection acts, and its balancer is used. Without it detection is off. */
+void rig_settings_detect(struct rig_settings *s, enum detection_profile profile);
 
 /* All servers listen, the proxy takes connections. False: no memory. The rig is large: not on the
  * stack. */

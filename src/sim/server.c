@@ -57,10 +57,12 @@ static void begin_work(struct server_conn *c)
 {
     struct world *w = world_of(c->server);
 
+    span_ns takes = pace_thawed(&c->server->mood.pace, w->now, c->plan.delay);
+
     c->phase = PHASE_WORKING;
-    if (c->hangs || c->plan.delay >= c->server->patience)
+    if (c->hangs || takes >= c->server->patience || takes > c->plan.delay)
         server_blame(c->server);
-    world_arm(w, &c->event, mono_after(w->now, c->plan.delay));
+    world_arm(w, &c->event, mono_after(w->now, takes));
 }
 
 static void leave_slot(struct server_conn *c)
@@ -170,19 +172,25 @@ static void conn_leave(struct server_conn *c)
 
 /* --- planning --- */
 
-static span_ns service_time(struct server *s)
+/* Heavy requests have answers of their own size, whatever was wished. */
+static span_ns service_time(struct server_conn *c, struct fact *f)
 {
-    span_ns base = s->mood.service;
-    span_ns t = base + world_exponential(world_of(s), base);
+    struct server *s = c->server;
+    struct pace_time t = pace_draw(&s->mood.pace, world_of(s), s->mood.service, c->method);
 
-    return s->mood.slow_factor > 1 ? t * s->mood.slow_factor : t;
+    if (t.blamed)
+        server_blame(s);
+    f->answer = UINT64_MAX;
+    if (t.heavy && c->wish.framing != FRAMING_NONE)
+        f->answer = c->wish.answer = s->mood.pace.heavy_bytes;
+    return t.work;
 }
 
-static void plan_break(struct server *s, struct answer_plan *p)
+static void plan_break(struct server *s, struct answer_plan *p, enum answer_break where)
 {
     struct world *w = world_of(s);
 
-    p->broken = (enum answer_break)(1 + rng_below(&w->rng, 3));
+    p->broken = where;
     p->break_at = p->length == 0 ? 0 : rng_below(&w->rng, (uint32_t)p->length);
     if (p->broken == BREAK_IN_BODY && (p->length == 0 || p->framing == FRAMING_NONE))
         p->broken = BREAK_BEFORE_HEAD;
@@ -200,20 +208,23 @@ static void plan_faults(struct server *s, struct answer_plan *p)
     if (world_chance(w, m->hang_permille))
         p->delay = MONO_NEVER;
     if (world_chance(w, m->reset_permille))
-        plan_break(s, p);
+        plan_break(s, p, (enum answer_break)(1 + rng_below(&w->rng, 3)));
+    if (world_chance(w, m->cut_permille))
+        plan_break(s, p, BREAK_IN_BODY);
     if (world_chance(w, m->drip_permille)) {
         p->drip_piece = 1 + (uint32_t)(p->length / 8);
         p->drip_gap = 20 * NS_PER_MS;
     }
 }
 
-static void make_plan(struct server_conn *c, const struct message_head *head)
+static void make_plan(struct server_conn *c, const struct message_head *head, struct fact *f)
 {
     struct server *s = c->server;
     struct world *w = world_of(s);
+    span_ns delay = service_time(c, f);
 
     c->plan = (struct answer_plan){
-        .delay = service_time(s),
+        .delay = delay,
         .status = 200,
         .framing = c->wish.framing,
         .length = c->wish.answer,
@@ -452,7 +463,7 @@ static void head_came(struct receiver *r, const struct message_head *head)
         return;
     f->arrivals += s->plant == SERVER_PLANT_ECHO ? 2 : 1;
     r->key = payload_key_request(c->wish.id);
-    make_plan(c, head);
+    make_plan(c, head, f);
     if (c->plan.early)
         start_work(c);
     else if (head->expect_continue)

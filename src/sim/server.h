@@ -14,6 +14,7 @@
 #include "base/slots.h"
 #include "sim/actor.h"
 #include "sim/ledger.h"
+#include "sim/pace.h"
 #include "sim/payload.h"
 
 struct message_head;
@@ -51,12 +52,13 @@ typedef void (*server_decide)(struct server *s, const struct wish *wish,
 
 /* What it does to requests; permilles are drawn for each. May be changed at any time. */
 struct server_mood {
-    span_ns service;      /* shortest; an exponential with a mean of as much is added */
-    uint32_t slow_factor; /* multiplies it; 0 is 1 */
+    span_ns service; /* usual time of work; how it spreads, and its faults: |pace| */
+    struct pace pace;
     uint32_t error_permille;
     uint32_t error_status;
     uint32_t hang_permille;
     uint32_t reset_permille; /* at a random place, before or in the answer */
+    uint32_t cut_permille;   /* in the answer's body, as far as it has one */
     uint32_t soft_permille;  /* of these: FIN rather than RST */
     uint32_t drip_permille;
     uint32_t early_permille;

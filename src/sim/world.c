@@ -170,8 +170,8 @@ static void take_turn(struct world_event *e, mono_ns now)
     at = l->over ? MONO_NEVER : l->ops->wakeup(l->owner);
     if (!world_armed(&l->turn) || at < l->turn.at)
         world_arm(w, &l->turn, at);
-    if (w->watch != NULL)
-        w->watch->after_turn(w->watch, now);
+    for (struct world_watch *watch = w->watch; watch != NULL; watch = watch->next)
+        watch->after_turn(watch, now);
 }
 
 void world_loop_init(struct world_loop *l, struct world *w, const struct world_loop_ops *ops,
@@ -214,6 +214,12 @@ void world_loop_stop(struct world_loop *l)
 {
     l->over = true;
     world_cancel(l->world, &l->turn);
+}
+
+void world_look_on(struct world *w, struct world_watch *watch)
+{
+    watch->next = w->watch;
+    w->watch = watch;
 }
 
 /* --- running --- */

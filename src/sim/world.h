@@ -29,8 +29,9 @@ struct world_event {
     void (*fire)(struct world_event *e, mono_ns now);
 };
 
-/* Is called after each turn of a loop: the laws. */
+/* Is called after each turn of a loop: the laws, and who else looks on. */
 struct world_watch {
+    struct world_watch *next;
     void (*after_turn)(struct world_watch *w, mono_ns now);
 };
 
@@ -50,7 +51,7 @@ struct world {
     span_ns turn_delay; /* most */
     span_ns stall;      /* most; 0: none */
     uint32_t stall_permille;
-    struct world_watch *watch; /* may be NULL */
+    struct world_watch *watch; /* the latest; NULL: none */
     bool failed;
     char failure[WORLD_FAILURE_MAX]; /* the first law broken, with seed and time */
 };
@@ -120,6 +121,9 @@ void world_loop_wake(struct world_loop *l);
 
 /* No more turns. */
 void world_loop_stop(struct world_loop *l);
+
+/* |watch| outlives the running. */
+void world_look_on(struct world *w, struct world_watch *watch);
 
 /* --- running --- */
 
