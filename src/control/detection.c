@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "control/detection_say.h"
+#include "control/detection_scope.h"
 #include "policy/detection.h"
 #include "policy/host.h"
 
@@ -40,6 +41,7 @@ void detection_free(struct detection *d)
     detect_release(&d->judge);
     memory_give(d->members);
     memory_give(d->notes);
+    memory_give(d->scoped);
     memory_give(d);
 }
 
@@ -50,7 +52,8 @@ static bool make_members(struct watched *c, struct detection *d)
 
     d->members = memory_take_array(room, sizeof(struct detect_host *));
     d->notes = memory_take_array(room, sizeof(*d->notes));
-    if (d->members == NULL || d->notes == NULL)
+    d->scoped = memory_take_array(room, sizeof(*d->scoped));
+    if (d->members == NULL || d->notes == NULL || d->scoped == NULL)
         return false;
     for (uint32_t i = 0; i < c->roster.count; i++) {
         struct host *h = host_of(c, i);
@@ -88,13 +91,9 @@ static void inherit(struct detection *d, const struct detection *old)
     d->judge.bucket = old->judge.bucket;
     d->judge.learnt = old->judge.learnt;
     d->judge.deviation = old->judge.deviation;
+    d->scope = old->scope;
+    d->said = old->said;
     d->next_turn = old->next_turn;
-}
-
-/* Hosts of a zone that has peers enough are compared with each other only. */
-static void stratify(struct watched *c)
-{
-    (void)c;
 }
 
 bool detection_adopt(struct watched *c, mono_ns now)
@@ -106,7 +105,7 @@ bool detection_adopt(struct watched *c, mono_ns now)
     if (d != NULL) {
         if (old != NULL)
             inherit(d, old);
-        stratify(c);
+        detection_stratify(c);
         detect_adopt(&d->judge, &c->config->detection.detect, d->members, c->roster.count);
         for (uint32_t i = 0; i < c->roster.count; i++)
             detect_set_serving(&d->judge, i, life_serves(life_of(c, i)));
@@ -329,7 +328,7 @@ static bool of_latency(enum detect_line line)
     return line == DETECT_RANK || line == DETECT_TAIL || line == DETECT_AGE;
 }
 
-static void suspect(struct watched *c, uint32_t index, uint32_t share, mono_ns now)
+void detection_suspect(struct watched *c, uint32_t index, uint32_t share, mono_ns now)
 {
     enum life_state before = life_of(c, index)->state;
 
@@ -348,15 +347,21 @@ void detection_eject(struct watched *c, uint32_t index, enum detect_line line, m
         return;
     c->detection->notes[index].next_try = mono_after(now, ASK_AGAIN);
     if (guard == OUTLIER_GUARD_CAP || guard == OUTLIER_GUARD_FEW_HEALTHY)
-        suspect(c, index, 0, now);
+        detection_suspect(c, index, 0, now);
 }
 
 static void accuse(struct watched *c, uint32_t index, enum detect_line line, mono_ns now)
 {
     enum detect_guard guard = detect_guard_of(&c->detection->judge, index, line);
+    enum scope_kind whose;
 
     if (guard != DETECT_HOLDS) {
         say_held(c, index, line, guard, now);
+        return;
+    }
+    whose = detection_scope_of(c, index, line);
+    if (whose != SCOPE_NODE) {
+        say_scoped(c, index, line, whose, now);
         return;
     }
     if (!acts(c)) {
@@ -364,13 +369,13 @@ static void accuse(struct watched *c, uint32_t index, enum detect_line line, mon
         return;
     }
     if (!ejects(c, line) || !is_enough(c, index, line, now)) {
-        suspect(c, index, share_for(c, index, line), now);
+        detection_suspect(c, index, share_for(c, index, line), now);
         return;
     }
     if (of_latency(line) &&
         detect_load_without(&c->detection->judge, index) > c->config->detection.max_load) {
         say_full(c, index, line, now);
-        suspect(c, index, fair_work(c, index), now);
+        detection_suspect(c, index, fair_work(c, index), now);
         return;
     }
     detection_eject(c, index, line, now);
@@ -406,7 +411,7 @@ static void review(struct watched *c, uint32_t index, mono_ns now)
 {
     struct life *l = life_of(c, index);
 
-    if (l->state != LIFE_SUSPECT ||
+    if (l->state != LIFE_SUSPECT || scope_concerns(&c->detection->scope, index) ||
         (!is_cleared(c, index) && c->detection->notes[index].passed < PASSED_CLEARS))
         return;
     detect_acquit(&c->detection->judge, index);
@@ -417,7 +422,9 @@ static void review(struct watched *c, uint32_t index, mono_ns now)
 
 static void turn(struct watched *c, mono_ns now)
 {
+    scope_mark(&c->detection->scope);
     detect_turn(&c->detection->judge);
+    detection_scope_turn(c, now);
     c->detection->next_turn = mono_after(c->detection->next_turn, DETECT_BUCKET);
     for (uint32_t i = 0; i < c->roster.count; i++)
         review(c, i, now);
@@ -518,9 +525,10 @@ bool detection_look(struct watched *c, mono_ns now)
     return busy;
 }
 
-bool detection_is_common(const struct watched *c, uint32_t index)
+bool detection_is_common(struct watched *c, uint32_t index)
 {
     return c->detection != NULL && acts(c) &&
-           (c->detection->judge.fleet.slow || c->detection->judge.saturated ||
+           (detection_scope_says(c, index, DETECT_ERRORS_MANY) != SCOPE_NODE ||
+            c->detection->judge.fleet.slow || c->detection->judge.saturated ||
             detect_peers_rate(&c->detection->judge, index, DETECT_OF_ERRORS) >= COMMON_RATE);
 }

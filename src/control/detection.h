@@ -36,6 +36,6 @@ void detection_note_ejected(struct watched *c, uint32_t index, mono_ns now);
 void detection_note_pardoned(struct watched *c, uint32_t index, mono_ns now);
 
 /* Do its peers fail alike, so that no run of failures says anything of member |index|? */
-bool detection_is_common(const struct watched *c, uint32_t index);
+bool detection_is_common(struct watched *c, uint32_t index);
 
 #endif

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "model/snapshot.h"
 #include "policy/host.h"
 
 #define SAY_EVERY (5 * NS_PER_S)
@@ -112,4 +113,80 @@ void say_fleet(struct watched *c, mono_ns now)
         "for it, retries %s",
         width(c->config->name), (const char *)c->config->name.data, exp(f->ratio),
         f->slow ? "stop" : "go on");
+}
+
+/* --- the verdict --- */
+
+void say_scoped(struct watched *c, uint32_t index, enum detect_line line, enum scope_kind whose,
+                mono_ns now)
+{
+    cell_add(&c->state->outlier[OUTLIER_STAT_accusations_held_by_verdict], 1);
+    if (may_say(c, index, now))
+        say_evidence(c, index, line, "endpoint.accusation_held", scope_kind_text(whose));
+}
+
+/* What is to be done, or is done. */
+static const char *advice_of(const struct scope_verdict *v)
+{
+    switch (v->kind) {
+    case SCOPE_NONE:
+        return "nothing is wrong any more";
+    case SCOPE_NODE:
+    case SCOPE_NODES:
+        return "what it is accused of is its own";
+    case SCOPE_VERSION:
+        return "no host is ejected for it: drain the version and roll it back";
+    case SCOPE_ZONE:
+        return v->groups > 1 ? "no host is ejected for it"
+                             : "no host is ejected for it: requests go to other zones";
+    case SCOPE_FLEET:
+        return "no host is ejected for it";
+    case SCOPE_DEPENDENCY:
+        return "no host is ejected for it: look at what all of them depend on";
+    case SCOPE_CALLER:
+        return "what this proxy sees is no evidence: look at its own machine and network";
+    case SCOPE_CLASS_SKEW:
+        return "a host gets the heavier requests, and is as fast as others in each class";
+    case SCOPE_CAPACITY:
+        return "no host is ejected for it: requests queue everywhere, more hosts are needed";
+    case SCOPE_KIND_COUNT:
+        break;
+    }
+    return "";
+}
+
+/* Of the zone or version it is about. */
+static struct bytes group_name(const struct watched *c, const struct scope_verdict *v)
+{
+    bool zone = v->kind == SCOPE_ZONE;
+    enum scope_by by = zone ? SCOPE_ZONES : SCOPE_VERSIONS;
+
+    for (uint32_t i = 0; i < c->roster.count && (zone || v->kind == SCOPE_VERSION); i++) {
+        const struct endpoint *e = c->roster.hosts[i].endpoint;
+
+        if (c->detection->scoped[i].group[by] == v->group)
+            return zone ? e->zone : e->version;
+    }
+    return BYTES_NONE;
+}
+
+void say_verdict(struct watched *c, mono_ns now)
+{
+    const struct scope_verdict *v = &c->detection->scope.now;
+    struct bytes name = group_name(c, v);
+
+    (void)now;
+    atomic_store_explicit(&c->state->outlier[OUTLIER_STAT_verdict], (uint64_t)v->kind,
+                          memory_order_relaxed);
+    if (v->kind == c->detection->said)
+        return;
+    c->detection->said = v->kind;
+    cell_add(&c->state->outlier[OUTLIER_STAT_verdict_changes], 1);
+    log_event(c->watch->setup.log, v->kind == SCOPE_NONE ? LOG_INFO : LOG_WARNING,
+              "cluster.verdict",
+              "cluster %.*s: %s %.*s; by %s of %" PRIu32 " of %" PRIu32
+              " hosts, %.1f nats, %.2f times as slow, %.1f %% fail, %.1f %% elsewhere: %s",
+              width(c->config->name), (const char *)c->config->name.data, scope_kind_text(v->kind),
+              width(name), (const char *)name.data, scope_sign_text(v->sign), v->hosts, v->of,
+              v->nats, exp(v->ratio), 100 * v->share, 100 * v->others, advice_of(v));
 }

@@ -6,6 +6,7 @@
 #include "control/detection.h"
 #include "policy/detect.h"
 #include "policy/host_life.h"
+#include "policy/scope.h"
 
 /* Of one host. */
 struct detection_note {
@@ -20,11 +21,16 @@ struct detection {
     struct detect judge;
     struct detect_host **members; /* as in the roster */
     struct detection_note *notes;
-    mono_ns next_turn; /* the half second under way ends */
-    bool busy;         /* there was evidence since the last look */
+    struct scope scope;
+    struct scope_host *scoped; /* as in the roster */
+    enum scope_kind said;      /* the last verdict that was told */
+    mono_ns next_turn;         /* the half second under way ends */
+    bool busy;                 /* there was evidence since the last look */
     bool said_slow;
 };
 
+/* What is left of its share; nothing where it serves no more. */
+void detection_suspect(struct watched *c, uint32_t index, uint32_t share, mono_ns now);
 void detection_eject(struct watched *c, uint32_t index, enum detect_line line, mono_ns now);
 
 void say_state(struct watched *c, uint32_t index, enum life_state before, mono_ns now);
@@ -34,6 +40,9 @@ void say_accused(struct watched *c, uint32_t index, enum detect_line line, enum 
 void say_held(struct watched *c, uint32_t index, enum detect_line line, enum detect_guard guard,
               mono_ns now);
 void say_full(struct watched *c, uint32_t index, enum detect_line line, mono_ns now);
+void say_scoped(struct watched *c, uint32_t index, enum detect_line line, enum scope_kind whose,
+                mono_ns now);
+void say_verdict(struct watched *c, mono_ns now);
 void say_observed(struct watched *c, uint32_t index, enum detect_line line, mono_ns now);
 void say_fleet(struct watched *c, mono_ns now);
 

@@ -11,9 +11,10 @@
 struct watched_host {
     uint32_t slot; /* in the cluster's host set */
     struct bytes text;
-    mono_ns next_line;  /* no line before about its staying in though a run was seen */
-    uint32_t held_back; /* such lines since the last */
-    bool late;          /* its health is not published yet: release_due */
+    const struct endpoint *endpoint; /* of the snapshot in force */
+    mono_ns next_line;               /* no line before about its staying in though a run was seen */
+    uint32_t held_back;              /* such lines since the last */
+    bool late;                       /* its health is not published yet: release_due */
 };
 
 /* The hosts of one snapshot's cluster, in the order of their slots. */

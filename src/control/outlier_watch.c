@@ -61,8 +61,9 @@ static void roster_fill(struct roster *r, const struct cluster *c)
 {
     r->count = c->endpoint_count;
     for (uint32_t i = 0; i < r->count; i++)
-        r->hosts[i] =
-            (struct watched_host){.slot = c->endpoints[i].slot, .text = c->endpoints[i].text};
+        r->hosts[i] = (struct watched_host){.slot = c->endpoints[i].slot,
+                                            .text = c->endpoints[i].text,
+                                            .endpoint = &c->endpoints[i]};
     qsort(r->hosts, r->count, sizeof(*r->hosts), compare_slots);
     for (uint32_t i = 0; i < r->count; i++) {
         struct host *h = c->hosts.at[r->hosts[i].slot];

@@ -190,6 +190,8 @@ static double nats(bool failed, double bad, double usual)
 /* Failures need no half second to be believed, but the sum does not grow beyond all bounds. */
 static void add_now(struct detect *d, struct detect_host *h, enum detect_line line, double gain)
 {
+    if (h->sum[line] <= 0)
+        h->risen[line] = d->now;
     h->gain[line] += gain;
     h->sum[line] = fmin(fmax(0, h->sum[line] + gain), SUM_MOST * d->config.threshold);
 }
@@ -199,6 +201,10 @@ static void count_try(struct detect *d, struct detect_host *h, enum detect_kind 
 {
     struct detect_rate one = {.tries = times, .bad = failed ? times : 0};
 
+    memmove(&h->tried[kind][1], &h->tried[kind][0], sizeof(h->tried[kind]) - sizeof(mono_ns));
+    h->tried[kind][0] = d->now;
+    if (failed)
+        h->failed[kind] = d->now;
     rate_add(&h->lately[kind], &one, 1);
     rate_add(&h->just_now[kind], &one, 1);
     if (h->serving) {
@@ -358,6 +364,7 @@ static void learn_wait(struct detect *d, uint32_t index, const struct evidence *
 void detect_learn(struct detect *d, uint32_t index, const struct evidence *s)
 {
     assert(index < d->count && s->class < EVIDENCE_CLASS_MAX);
+    d->now = s->at;
     switch ((enum evidence_outcome)s->outcome) {
     case EVIDENCE_OK:
         learn_answer(d, index, s, false);

@@ -55,6 +55,8 @@ struct detect_rate {
     double bad;
 };
 
+#define DETECT_TRIES 3
+
 enum detect_kind { DETECT_OF_ERRORS, DETECT_OF_CONNECTS, DETECT_OF_AGE, DETECT_KIND_COUNT };
 
 /* What happened in one half second. */
@@ -71,9 +73,13 @@ struct detect_host {
     bool serving;     /* requests go to it as to others: its peers are compared with it */
     double sum[DETECT_LINE_COUNT];
     double gain[DETECT_LINE_COUNT];                 /* of the half second under way */
+    mono_ns risen[DETECT_LINE_COUNT];               /* of failures: the sum was last nothing */
+    mono_ns tried[DETECT_KIND_COUNT][DETECT_TRIES]; /* the latest tries, latest first */
+    mono_ns failed[DETECT_KIND_COUNT];              /* last */
     struct detect_rate lately[DETECT_KIND_COUNT];   /* some two seconds */
     struct detect_rate just_now[DETECT_KIND_COUNT]; /* less than one */
     double seen[EVIDENCE_CLASS_MAX];                /* latencies lately, by class */
+    uint16_t median[EVIDENCE_CLASS_MAX]; /* of its latest ones: half bins, from 1; 0: not known */
     double offset;     /* its usual place among its peers, in standard deviations */
     double usual_slow; /* its usual share of very late answers */
     double usual;      /* its usual |ratio| */
@@ -111,6 +117,7 @@ struct detect {
     struct detect_host **hosts;
     uint32_t count;
     uint32_t bucket;                                /* number of the half second under way */
+    mono_ns now;                                    /* of the last sample */
     uint32_t learnt;                                /* half seconds with latencies so far */
     struct detect_rate lately[DETECT_KIND_COUNT];   /* of all serving hosts */
     struct detect_rate just_now[DETECT_KIND_COUNT]; /* the same */

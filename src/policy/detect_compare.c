@@ -40,9 +40,11 @@ static void medians_collect(const struct detect *d, uint32_t class, uint32_t str
 {
     memset(m, 0, sizeof(*m));
     for (uint32_t i = 0; i < d->count; i++) {
-        const struct detect_host *h = d->hosts[i];
+        struct detect_host *h = d->hosts[i];
         int32_t at = h->serving && h->stratum == stratum ? median_of(d, h, class) : -1;
 
+        if (h->stratum == stratum)
+            h->median[class] = (uint16_t)(at + 1);
         if (at >= 0) {
             m->at[at]++;
             m->count++;

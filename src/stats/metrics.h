@@ -121,6 +121,12 @@ struct metric_info {
     X(ejections_enforced_consecutive_local_origin_failure, COUNTER, "ejections for them")          \
     X(ejections_detected_detection, COUNTER, "firebreak: hosts that detection would have ejected") \
     X(ejections_enforced_detection, COUNTER, "firebreak: ejections by detection")                  \
+    X(verdict, GAUGE,                                                                              \
+      "firebreak: what is wrong: 0 nothing, 1 a node, 2 nodes, 3 a version, 4 a zone, 5 the "      \
+      "fleet, 6 a dependency, 7 the caller, 8 the mix of classes, 9 too little capacity")          \
+    X(verdict_changes, COUNTER, "firebreak: how often that changed")                               \
+    X(accusations_held_by_verdict, COUNTER,                                                        \
+      "firebreak: looks at a host that was accused, and whose fault it is not")                    \
     X(ejections_detected_success_rate, COUNTER, "low success rates of answers seen")               \
     X(ejections_enforced_success_rate, COUNTER, "ejections for them")                              \
     X(ejections_detected_local_origin_success_rate, COUNTER, "low success rates of connects seen") \

@@ -1,0 +1,631 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The verdict; what groups of hosts have in common is scope_groups.c. */
+#include "policy/scope.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "policy/scope_parts.h"
+
+#define HOLDS 4 /* half seconds that a verdict outlives what it was made of */
+
+/* --- names --- */
+
+const char *scope_kind_text(enum scope_kind k)
+{
+#define X(constant, name) [SCOPE_##constant] = #name,
+    static const char *const text[SCOPE_KIND_COUNT] = {SCOPE_KINDS(X)};
+#undef X
+
+    assert(k < SCOPE_KIND_COUNT);
+    return text[k];
+}
+
+const char *scope_sign_text(enum scope_sign s)
+{
+#define X(constant, name) [SCOPE_BY_##constant] = #name,
+    static const char *const text[SCOPE_SIGN_COUNT] = {SCOPE_SIGNS(X)};
+#undef X
+
+    assert(s < SCOPE_SIGN_COUNT);
+    return text[s];
+}
+
+/* --- zones and versions --- */
+
+static uint32_t find(const uint64_t *names, uint64_t name)
+{
+    uint32_t g = 0;
+
+    while (g < SCOPE_GROUPS_MAX && names[g] != name)
+        g++;
+    return g;
+}
+
+static bool is_named(const struct scope *s, uint32_t count, enum scope_by by, uint64_t name)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (s->hosts[i].name[by] == name)
+            return true;
+    }
+    return false;
+}
+
+/* Numbers of those that are gone are free again. */
+static void forget_gone(struct scope *s, uint32_t count, enum scope_by by)
+{
+    for (uint32_t g = 0; g < SCOPE_GROUPS_MAX; g++) {
+        if (s->names[by][g] == 0 || is_named(s, count, by, s->names[by][g]))
+            continue;
+        s->names[by][g] = 0;
+        if (by == SCOPE_ZONES)
+            memset(&s->zones[g], 0, sizeof(s->zones[g]));
+        else
+            s->versions[g] = 0;
+    }
+}
+
+static uint32_t number(struct scope *s, enum scope_by by, uint64_t name)
+{
+    uint32_t g = name == 0 ? SCOPE_UNGROUPED : find(s->names[by], name);
+
+    if (name == 0 || g < SCOPE_GROUPS_MAX)
+        return g;
+    g = find(s->names[by], 0);
+    if (g < SCOPE_GROUPS_MAX)
+        s->names[by][g] = name;
+    return g;
+}
+
+void scope_adopt(struct scope *s, const struct detect *judge, struct scope_host *hosts,
+                 uint32_t count)
+{
+    s->judge = judge;
+    s->hosts = hosts;
+    for (int by = 0; by < SCOPE_BY_COUNT; by++) {
+        forget_gone(s, count, (enum scope_by)by);
+        for (uint32_t i = 0; i < count; i++)
+            hosts[i].group[by] = number(s, (enum scope_by)by, hosts[i].name[by]);
+    }
+}
+
+/* --- what is remembered --- */
+
+static double worst_sum(const struct detect *d, uint32_t index)
+{
+    double worst = 0;
+
+    for (int line = 0; line < DETECT_LINE_COUNT; line++)
+        worst = fmax(worst, detect_sum(d, index, (enum detect_line)line));
+    return worst;
+}
+
+void scope_mark(struct scope *s)
+{
+    for (uint32_t i = 0; i < s->judge->count; i++) {
+        if (s->judge->hosts[i]->serving && worst_sum(s->judge, i) > s->judge->config.threshold / 2)
+            s->hosts[i].marked = s->judge->bucket + 1;
+    }
+}
+
+void scope_learn_path(struct scope *s, uint32_t index, double requests, double retransmits)
+{
+    s->hosts[index].path.tries += requests;
+    s->hosts[index].path.bad += retransmits;
+}
+
+#define PATH_KEEPS   0.9 /* connections tell once a second: some five seconds */
+#define USUAL_RATE   (1.0 / 600)
+#define SLOW_RATE    (1.0 / 2400) /* while something is wrong */
+#define VERSION_RATE 0.01
+
+static bool is_calm(const struct scope *s)
+{
+    return s->now.kind == SCOPE_NONE || s->now.kind == SCOPE_CLASS_SKEW;
+}
+
+static void learn_one(const struct scope *s, struct scope_usual *u, uint32_t class, double bins)
+{
+    double rate = is_calm(s) ? USUAL_RATE : SLOW_RATE;
+
+    if (u->learnt[class] < SCOPE_LEARNING)
+        rate = 1.0 / (++u->learnt[class]);
+    u->bins[class] += rate * (bins - u->bins[class]);
+}
+
+/* Of each zone, the mean of its hosts' medians. */
+static void learn_class(struct scope *s, uint32_t class)
+{
+    double sum[SCOPE_GROUPS_MAX + 1] = {0};
+    uint32_t n[SCOPE_GROUPS_MAX + 1] = {0};
+
+    for (uint32_t i = 0; i < s->judge->count; i++) {
+        const struct detect_host *d = s->judge->hosts[i];
+        uint32_t g = s->hosts[i].group[SCOPE_ZONES];
+
+        if (!d->serving || d->median[class] == 0 || d->seen[class] <= 0)
+            continue;
+        sum[g] += (d->median[class] - 1) / 2.0;
+        n[g]++;
+    }
+    for (uint32_t g = 0; g <= SCOPE_GROUPS_MAX; g++) {
+        if (n[g] > 0)
+            learn_one(s, &s->zones[g], class, sum[g] / n[g]);
+    }
+}
+
+/* A version's place among the others, as long as it is no more than that of any. */
+static void learn_version(struct scope *s, const struct scope_table *t, uint32_t g)
+{
+    struct scope_verdict v;
+
+    if (t->groups[g].known == 0 || scope_is_bad(s, t, g, &v))
+        return;
+    v = (struct scope_verdict){.group = g};
+    (void)scope_lags(s, t, g, &v);
+    s->versions[g] += v.ratio < GATE ? VERSION_RATE * v.ratio : 0;
+}
+
+static void learn_usual(struct scope *s)
+{
+    struct scope_table versions = {.by = SCOPE_VERSIONS, .share = VERSION_SHARE};
+
+    for (uint32_t c = 0; c < EVIDENCE_CLASS_MAX; c++)
+        learn_class(s, c);
+    scope_shift(s);
+    if (!is_calm(s))
+        return;
+    scope_count(s, &versions);
+    for (uint32_t g = 0; g < SCOPE_GROUPS_MAX; g++)
+        learn_version(s, &versions, g);
+}
+
+/* --- groups --- */
+
+/* How many groups are bad; |v|: the worst of them. All are: none is. */
+static uint32_t bad_groups(const struct scope *s, struct scope_table *t, struct scope_verdict *v)
+{
+    uint32_t bad = 0, others = 0;
+
+    scope_count(s, t);
+    for (uint32_t g = 0; g <= SCOPE_GROUPS_MAX; g++) {
+        struct scope_verdict one;
+
+        if (t->groups[g].hosts == 0)
+            continue;
+        if (g == SCOPE_UNGROUPED || !scope_is_bad(s, t, g, &one)) {
+            others++;
+            continue;
+        }
+        if (bad++ == 0 || one.nats > v->nats)
+            *v = one;
+    }
+    v->groups = bad;
+    return others == 0 ? 0 : bad;
+}
+
+static struct scope_verdict of_groups(const struct scope *s)
+{
+    struct scope_table t = {.by = SCOPE_ZONES, .share = ZONE_SHARE};
+    struct scope_verdict zone = {.kind = SCOPE_NONE}, version = {.kind = SCOPE_NONE};
+
+    if (bad_groups(s, &t, &zone) > 0)
+        zone.kind = SCOPE_ZONE;
+    t = (struct scope_table){.by = SCOPE_VERSIONS, .share = VERSION_SHARE};
+    if (bad_groups(s, &t, &version) == 1)
+        version.kind = SCOPE_VERSION;
+    if (version.kind == SCOPE_NONE)
+        return zone;
+    return zone.kind == SCOPE_ZONE && zone.hosts > version.hosts ? zone : version;
+}
+
+/* --- all hosts --- */
+
+#define COMMON_RATE    0.1
+#define CONNECTS_FINE  0.05
+#define ALIKE          0.4054651081081644  /* ln 1.5: between most hosts, ... */
+#define ALIKE_TIMES    5.0                 /* ... or so many deviations */
+#define PAST_THE_USUAL 0.26236426446749106 /* ln 1.3 */
+
+static struct scope_group everybody(const struct scope *s)
+{
+    struct scope_group g = {.hosts = 0};
+
+    for (uint32_t i = 0; i < s->judge->count; i++)
+        scope_count_host(&g, s, i);
+    return g;
+}
+
+/* Nearly all hosts fail a tenth or more. */
+static bool all_fail(const struct scope *s, enum scope_sign sign, struct scope_verdict *v)
+{
+    *v = (struct scope_verdict){.sign = sign};
+    for (uint32_t i = 0; i < s->judge->count; i++) {
+        const struct detect_rate *r = scope_rate(s, i, (uint32_t)sign);
+
+        if (!scope_takes_part(s, i) || r->tries < TRIES_LEAST)
+            continue;
+        v->of++;
+        v->hosts += r->bad >= COMMON_RATE * r->tries;
+        v->share += r->bad / r->tries;
+    }
+    v->share = v->of == 0 ? 0 : v->share / v->of;
+    v->others = v->share;
+    return v->of >= GROUP_LEAST && v->hosts >= ZONE_SHARE * v->of;
+}
+
+static bool all_alike(const struct scope *s, const struct scope_group *all)
+{
+    double most = fmax(ALIKE, ALIKE_TIMES * s->judge->deviation);
+
+    return all->known == 0 || scope_reached(all, 0.1) - scope_reached(all, 0.9) <= most;
+}
+
+static bool connects_are_fine(const struct scope_group *all)
+{
+    const struct detect_rate *r = &all->rates[DETECT_OF_CONNECTS];
+
+    return r->bad <= CONNECTS_FINE * fmax(r->tries, TRIES_LEAST);
+}
+
+static enum scope_kind kind_of_all(const struct scope *s, const struct scope_group *all)
+{
+    return connects_are_fine(all) && all_alike(s, all) ? SCOPE_DEPENDENCY : SCOPE_FLEET;
+}
+
+/* Where all have to queue, and nobody stands out. */
+static bool is_short_of_capacity(const struct scope *s)
+{
+    if (!s->judge->saturated)
+        return false;
+    for (uint32_t i = 0; i < s->judge->count; i++) {
+        const struct detect_host *h = s->judge->hosts[i];
+
+        if (h->serving && h->rated && h->ratio >= h->gate && h->ratio - h->usual >= h->gate / 2)
+            return false;
+    }
+    return true;
+}
+
+static struct scope_verdict of_all(const struct scope *s)
+{
+    static const enum scope_sign signs[] = {SCOPE_BY_CONNECTS, SCOPE_BY_ERRORS, SCOPE_BY_AGE};
+    struct scope_group all = everybody(s);
+    struct scope_verdict v;
+
+    if (is_short_of_capacity(s))
+        return (struct scope_verdict){.kind = SCOPE_CAPACITY,
+                                      .sign = SCOPE_BY_LATENCY,
+                                      .hosts = all.hosts,
+                                      .of = all.hosts,
+                                      .ratio = s->judge->fleet.ratio};
+    for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
+        if (!all_fail(s, signs[i], &v))
+            continue;
+        v.kind = kind_of_all(s, &all);
+        return v;
+    }
+    v = (struct scope_verdict){.sign = SCOPE_BY_LATENCY,
+                               .hosts = all.known,
+                               .of = all.hosts,
+                               .ratio = s->judge->fleet.ratio};
+    v.kind = s->judge->fleet.slow && all.hosts >= GROUP_LEAST ? kind_of_all(s, &all) : SCOPE_NONE;
+    return v;
+}
+
+/* --- one class of requests --- */
+
+#define CLASS_LEAST 10.0 /* answers lately */
+
+/* The classes' shift that nearly all hosts reach. */
+static bool class_is_slow(const struct scope *s, uint32_t class, struct scope_verdict *v)
+{
+    struct scope_group g = {.hosts = 0};
+    double seen = 0;
+
+    for (uint32_t i = 0; i < s->judge->count; i++) {
+        const struct detect_host *d = s->judge->hosts[i];
+        const struct scope_usual *usual = &s->zones[s->hosts[i].group[SCOPE_ZONES]];
+
+        if (!d->serving || d->median[class] == 0 || usual->learnt[class] < SCOPE_LEARNING)
+            continue;
+        seen += d->seen[class];
+        scope_count_shift(&g, peer_log_ratio((d->median[class] - 1) / 2.0 - usual->bins[class]));
+    }
+    if (g.known < GROUP_LEAST || seen < CLASS_LEAST)
+        return false;
+    *v = (struct scope_verdict){.kind = SCOPE_DEPENDENCY,
+                                .sign = SCOPE_BY_CLASS,
+                                .group = class,
+                                .hosts = g.known,
+                                .of = g.known,
+                                .ratio = scope_reached(&g, ZONE_SHARE)};
+    return v->ratio > fmax(GATE, DEVIATIONS * DEVIATION_SURE * s->judge->deviation);
+}
+
+static struct scope_verdict of_classes(const struct scope *s)
+{
+    struct scope_verdict v;
+
+    for (uint32_t c = 0; c < EVIDENCE_CLASS_MAX; c++) {
+        if (class_is_slow(s, c, &v))
+            return v;
+    }
+    return (struct scope_verdict){.kind = SCOPE_NONE};
+}
+
+/* --- single hosts --- */
+
+static bool is_accused(const struct scope *s, uint32_t index)
+{
+    for (int line = 0; line < DETECT_LINE_COUNT; line++) {
+        if (detect_accuses(s->judge, index, (enum detect_line)line) &&
+            detect_guard_of(s->judge, index, (enum detect_line)line) == DETECT_HOLDS)
+            return true;
+    }
+    return false;
+}
+
+static struct scope_verdict of_hosts(const struct scope *s)
+{
+    struct scope_verdict v = {.kind = SCOPE_NONE, .sign = SCOPE_BY_MARKS};
+
+    for (uint32_t i = 0; i < s->judge->count; i++) {
+        if (!scope_takes_part(s, i))
+            continue;
+        v.of++;
+        v.hosts += s->hosts[i].out || is_accused(s, i);
+        v.nats = fmax(v.nats, worst_sum(s->judge, i));
+    }
+    if (v.hosts > 0)
+        v.kind = v.hosts == 1 ? SCOPE_NODE : SCOPE_NODES;
+    return v;
+}
+
+/* What the host's mix of classes usually takes; negative: not known. */
+static double mix_of(const struct scope *s, uint32_t index)
+{
+    const struct detect_host *d = s->judge->hosts[index];
+    const struct scope_usual *usual = &s->zones[s->hosts[index].group[SCOPE_ZONES]];
+    double sum = 0, seen = 0;
+
+    for (uint32_t c = 0; d->serving && c < EVIDENCE_CLASS_MAX; c++) {
+        if (usual->learnt[c] == 0)
+            continue;
+        sum += d->seen[c] * usual->bins[c];
+        seen += d->seen[c];
+    }
+    return seen < CLASS_LEAST ? -1 : sum / seen;
+}
+
+/* A host whose requests are heavier than its peers', in the mean, and that is no slower in each. */
+static struct scope_verdict of_mixes(const struct scope *s)
+{
+    struct scope_verdict v = {.kind = SCOPE_NONE, .sign = SCOPE_BY_LATENCY};
+    double sum = 0, n = 0, mean;
+
+    for (uint32_t i = 0; i < s->judge->count; i++) {
+        sum += fmax(mix_of(s, i), 0);
+        n += mix_of(s, i) >= 0;
+    }
+    for (uint32_t i = 0; i < s->judge->count && n > GROUP_LEAST; i++) {
+        double mix = mix_of(s, i);
+
+        mean = (sum - mix) / (n - 1);
+        if (mix < 0 || peer_log_ratio(mix - mean) < GATE || s->hosts[i].shift > GATE)
+            continue;
+        v.hosts++;
+        v.ratio = fmax(v.ratio, peer_log_ratio(mix - mean));
+    }
+    v.of = (uint32_t)n;
+    v.kind = v.hosts > 0 && v.hosts * 2 <= v.of ? SCOPE_CLASS_SKEW : SCOPE_NONE;
+    return v;
+}
+
+/* --- the verdict --- */
+
+static struct scope_verdict decide(const struct scope *s)
+{
+    static struct scope_verdict (*const each[])(const struct scope *s) = {
+        of_groups, of_all, of_hosts, of_classes, of_mixes};
+    struct scope_verdict v = {.kind = SCOPE_CALLER, .sign = SCOPE_BY_LATENCY};
+
+    if (s->caller == SCOPE_CALLER_CUT_OFF)
+        v.sign = SCOPE_BY_CONNECTS;
+    if (s->caller != SCOPE_CALLER_WELL)
+        return v;
+    for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
+        v = each[i](s);
+        if (v.kind != SCOPE_NONE)
+            return v;
+    }
+    return (struct scope_verdict){.kind = SCOPE_NONE};
+}
+
+/* Nothing may be done to a node meanwhile; else a verdict makes room for any other. */
+static bool holds_back(enum scope_kind k)
+{
+    return k != SCOPE_NONE && k != SCOPE_NODE && k != SCOPE_NODES && k != SCOPE_CLASS_SKEW;
+}
+
+const struct scope_verdict *scope_look(struct scope *s)
+{
+    struct scope_verdict v = decide(s);
+    bool weaker = v.kind == SCOPE_NONE || (holds_back(s->now.kind) && !holds_back(v.kind));
+
+    if (weaker && s->now.kind != SCOPE_NONE && s->judge->bucket < s->until)
+        return &s->now;
+    v.since = v.kind == s->now.kind && v.group == s->now.group ? s->now.since : s->judge->bucket;
+    s->now = v;
+    s->until = s->judge->bucket + HOLDS;
+    return &s->now;
+}
+
+void scope_turn(struct scope *s, enum scope_caller caller)
+{
+    s->caller = caller;
+    for (uint32_t i = 0; i < s->judge->count; i++) {
+        s->hosts[i].path.tries *= PATH_KEEPS;
+        s->hosts[i].path.bad *= PATH_KEEPS;
+    }
+    learn_usual(s);
+    (void)scope_look(s);
+}
+
+/* --- what it means to a host --- */
+
+bool scope_concerns(const struct scope *s, uint32_t index)
+{
+    const struct scope_verdict *v = &s->now;
+
+    if (v->kind == SCOPE_VERSION)
+        return s->hosts[index].group[SCOPE_VERSIONS] == v->group;
+    return v->kind == SCOPE_ZONE && v->groups == 1 &&
+           s->hosts[index].group[SCOPE_ZONES] == v->group;
+}
+
+static bool of_latency(enum detect_line line)
+{
+    return line == DETECT_RANK || line == DETECT_TAIL || line == DETECT_AGE;
+}
+
+/* What is common is nobody's; what it has nothing to do with still accuses. */
+static bool is_of_all(const struct scope_verdict *v, enum detect_line line)
+{
+    if (v->sign == SCOPE_BY_LATENCY || v->sign == SCOPE_BY_AGE)
+        return of_latency(line);
+    if (v->sign == SCOPE_BY_ERRORS)
+        return line != DETECT_CONNECTS;
+    return v->sign == SCOPE_BY_CONNECTS;
+}
+
+enum scope_kind scope_says(const struct scope *s, uint32_t index, enum detect_line line)
+{
+    const struct scope_verdict *v = &s->now;
+    bool concerned = true;
+
+    switch (v->kind) {
+    case SCOPE_NONE:
+    case SCOPE_NODE:
+    case SCOPE_NODES:
+    case SCOPE_CLASS_SKEW:
+        return SCOPE_NODE;
+    case SCOPE_ZONE:
+        concerned = v->groups > 1 || scope_concerns(s, index);
+        break;
+    case SCOPE_VERSION:
+        concerned = scope_concerns(s, index);
+        break;
+    case SCOPE_FLEET:
+    case SCOPE_DEPENDENCY:
+        concerned = is_of_all(v, line);
+        break;
+    case SCOPE_CAPACITY:
+        concerned = line != DETECT_CONNECTS;
+        break;
+    case SCOPE_CALLER:
+        concerned = line != DETECT_ERRORS_SOME && line != DETECT_ERRORS_MANY;
+        break;
+    case SCOPE_KIND_COUNT:
+        break;
+    }
+    return concerned ? v->kind : SCOPE_NODE;
+}
+
+/* --- a host that is the first of many --- */
+
+#define LEANS 8.0 /* of the threshold, that part */
+
+static uint32_t kind_of(enum detect_line line)
+{
+    if (line == DETECT_CONNECTS)
+        return DETECT_OF_CONNECTS;
+    return line == DETECT_AGE ? DETECT_OF_AGE : DETECT_OF_ERRORS;
+}
+
+static bool by_half_seconds(enum detect_line line)
+{
+    return line == DETECT_RANK || line == DETECT_TAIL;
+}
+
+/* Was it tried often enough since |risen|, when the sum of the accused one began to rise? */
+static bool was_tried(const struct detect_host *h, mono_ns risen, enum detect_line line)
+{
+    return by_half_seconds(line) ? h->rated : h->tried[kind_of(line)][DETECT_TRIES - 1] >= risen;
+}
+
+/* And does it look as if it were on the same way? */
+static bool leans(const struct scope *s, uint32_t index, mono_ns risen, enum detect_line line)
+{
+    if (by_half_seconds(line))
+        return detect_sum(s->judge, index, line) > s->judge->config.threshold / LEANS;
+    return s->judge->hosts[index]->failed[kind_of(line)] >= risen;
+}
+
+/* Of the accused host's like: those of its zone, its version; SCOPE_BY_COUNT: all. */
+struct company {
+    uint32_t hosts;
+    uint32_t known;
+    uint32_t leaning;
+};
+
+static struct company company_of(const struct scope *s, uint32_t accused, enum detect_line line,
+                                 int by)
+{
+    mono_ns risen = s->judge->hosts[accused]->risen[line];
+    struct company c = {.hosts = 0};
+
+    for (uint32_t i = 0; i < s->judge->count; i++) {
+        if (i == accused || !s->judge->hosts[i]->serving ||
+            (by < SCOPE_BY_COUNT && s->hosts[i].group[by] != s->hosts[accused].group[by]))
+            continue;
+        c.hosts++;
+        c.leaning += leans(s, i, risen, line);
+        c.known += leans(s, i, risen, line) || was_tried(s->judge->hosts[i], risen, line);
+    }
+    return c;
+}
+
+static bool may_be_common(const struct company *c, double share)
+{
+    return c->hosts > 0 && c->leaning >= share * c->known;
+}
+
+static enum scope_kind by_company(const struct scope *s, uint32_t index, enum detect_line line)
+{
+    static const struct {
+        int by;
+        double share;
+        enum scope_kind kind;
+    } each[] = {{SCOPE_ZONES, ZONE_SHARE, SCOPE_ZONE},
+                {SCOPE_VERSIONS, VERSION_SHARE, SCOPE_VERSION},
+                {SCOPE_BY_COUNT, ZONE_SHARE, SCOPE_FLEET}};
+
+    for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
+        struct company c = company_of(s, index, line, each[i].by);
+        bool named =
+            each[i].by == SCOPE_BY_COUNT || s->hosts[index].group[each[i].by] != SCOPE_UNGROUPED;
+
+        if (named && may_be_common(&c, each[i].share))
+            return each[i].kind;
+    }
+    return SCOPE_NODE;
+}
+
+static bool is_patient(struct scope_host *h, mono_ns now)
+{
+    if (h->asked_first == 0 || mono_since(h->asked, now) > SCOPE_PATIENCE)
+        h->asked_first = now;
+    h->asked = now;
+    return mono_since(h->asked_first, now) < SCOPE_PATIENCE;
+}
+
+enum scope_kind scope_of(struct scope *s, uint32_t index, enum detect_line line)
+{
+    enum scope_kind k = scope_says(s, index, line);
+
+    if (k != SCOPE_NODE || !is_patient(&s->hosts[index], s->judge->now))
+        return k;
+    return by_company(s, index, line);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose trouble is it? Before a host is put out for what the judge (detect.h) holds against it, all
+ * hosts are looked at together: where a whole zone or version is bad, or all hosts alike, or we
+ * ourselves, taking single hosts out helps nobody. Only one node, or several, may be ejected.
+ *
+ * A group of hosts (a zone, a version) is bad where nearly all of its hosts are past half of the
+ * judge's threshold, or where nearly all lean the same way and what they show together is past the
+ * whole of it: nats, n KL(share of failures, that of the other groups), or of their medians.
+ *
+ * Sources: reference/detection.md B16 to B18 ("zone vs node"); the likelihood ratio of a window
+ * against the peers' rate is Wilks, 1938. Pure; control thread only.
+ */
+#ifndef POLICY_SCOPE_H
+#define POLICY_SCOPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "policy/detect.h"
+
+/* Constant after SCOPE_, name as shown. */
+#define SCOPE_KINDS(X)                                                                             \
+    X(NONE, none)                                                                                  \
+    X(NODE, node)                                                                                  \
+    X(NODES, nodes)                                                                                \
+    X(VERSION, version)       /* all hosts of one version, and no others */                        \
+    X(ZONE, zone)             /* nearly all hosts of one zone, or of some of the zones */          \
+    X(FLEET, fleet)           /* nearly all hosts */                                               \
+    X(DEPENDENCY, dependency) /* the same, all alike, while they are reached as ever */            \
+    X(CALLER, caller)         /* this proxy, or its network: what it sees is no evidence */        \
+    X(CLASS_SKEW, class_skew) /* a host has more of the heavy requests, and is as fast in each */  \
+    X(CAPACITY, capacity)     /* requests queue at the hosts, and none is worse than others */
+
+#define X(constant, name) SCOPE_##constant,
+enum scope_kind { SCOPE_KINDS(X) SCOPE_KIND_COUNT };
+#undef X
+
+const char *scope_kind_text(enum scope_kind k);
+
+/* By what it shows. */
+#define SCOPE_SIGNS(X)                                                                             \
+    X(ERRORS, failures)                                                                            \
+    X(CONNECTS, failed_connects)                                                                   \
+    X(AGE, late_requests)                                                                          \
+    X(PATH, retransmits)                                                                           \
+    X(LATENCY, latency)                                                                            \
+    X(CLASS, latency_of_a_class)                                                                   \
+    X(MARKS, suspects) /* so many hosts are past half of the judge's threshold */
+
+#define X(constant, name) SCOPE_BY_##constant,
+enum scope_sign { SCOPE_SIGNS(X) SCOPE_SIGN_COUNT };
+#undef X
+
+const char *scope_sign_text(enum scope_sign s);
+
+#define SCOPE_GROUPS_MAX 16               /* zones, and versions, that are told apart */
+#define SCOPE_UNGROUPED  SCOPE_GROUPS_MAX /* of no known one, or of one too many */
+
+enum scope_by { SCOPE_ZONES, SCOPE_VERSIONS, SCOPE_BY_COUNT };
+
+#define SCOPE_RATE_COUNT (DETECT_KIND_COUNT + 1) /* the judge's kinds, then the path */
+
+struct scope_host {
+    uint64_t name[SCOPE_BY_COUNT];  /* stands for that of its zone, version; 0: it has none */
+    uint32_t group[SCOPE_BY_COUNT]; /* numbers of scope_adopt's */
+    bool out;                       /* accused, and out for it */
+    uint32_t marked; /* the half second after the last in which it was past half of the threshold */
+    mono_ns asked;   /* it was last asked whose its trouble is, ... */
+    mono_ns asked_first;     /* ... and that without a break since */
+    struct detect_rate path; /* requests lately, and segments that were sent to it again */
+    bool known;              /* |shift| is */
+    double shift;            /* natural logarithm: its median to what is usual in its zone */
+};
+
+struct scope_verdict {
+    enum scope_kind kind;
+    enum scope_sign sign;
+    uint32_t group;  /* number of the zone, the version */
+    uint32_t groups; /* zones that are bad */
+    uint32_t hosts;  /* that show it ... */
+    uint32_t of;     /* ... of so many that might */
+    double nats;
+    double ratio;   /* natural logarithm: so much slower; 0: not by latency */
+    double share;   /* of what they were given that failed ... */
+    double others;  /* ... and of what the others were */
+    uint32_t since; /* half second */
+};
+
+/* What is wrong with us. */
+enum scope_caller {
+    SCOPE_CALLER_WELL,
+    SCOPE_CALLER_LATE,   /* our loops are: latencies are no evidence */
+    SCOPE_CALLER_CUT_OFF /* unrelated clusters cannot be reached at once */
+};
+
+struct scope_usual {
+    double bins[EVIDENCE_CLASS_MAX]; /* mean of the hosts' medians */
+    uint32_t learnt[EVIDENCE_CLASS_MAX];
+};
+
+struct scope {
+    const struct detect *judge;
+    struct scope_host *hosts;                         /* as the judge's */
+    uint64_t names[SCOPE_BY_COUNT][SCOPE_GROUPS_MAX]; /* 0: none */
+    struct scope_usual zones[SCOPE_GROUPS_MAX + 1];
+    double versions[SCOPE_GROUPS_MAX]; /* natural logarithm: their usual place among the others */
+    enum scope_caller caller;
+    struct scope_verdict now;
+    uint32_t until; /* half second up to which it holds though nothing is seen of it any more */
+};
+
+/*
+ * Zeroed memory; then this, before the judge adopts |count| hosts, and again when they change: what
+ * is known of zones and versions stays. |name| of each host is set, and |group| is then.
+ */
+void scope_adopt(struct scope *s, const struct detect *judge, struct scope_host *hosts,
+                 uint32_t count);
+
+/* Just before detect_turn, which begins sums anew that many hosts share. */
+void scope_mark(struct scope *s);
+
+/* Just after it. */
+void scope_turn(struct scope *s, enum scope_caller caller);
+
+/* Since then host |index| ended so many requests, and so many segments were sent to it again. */
+void scope_learn_path(struct scope *s, uint32_t index, double requests, double retransmits);
+
+/* The verdict as of now. */
+const struct scope_verdict *scope_look(struct scope *s);
+
+/*
+ * As last looked: what host |index| is accused of by |line| is whose? SCOPE_NODE: its own, and it
+ * may go. Where many of its like are on the same way, or have not been tried since, the answer is
+ * theirs for up to SCOPE_PATIENCE: by then they have come as far, or have not.
+ */
+enum scope_kind scope_of(struct scope *s, uint32_t index, enum detect_line line);
+
+#define SCOPE_PATIENCE NS_PER_S
+
+/* The same by the verdict alone. */
+enum scope_kind scope_says(const struct scope *s, uint32_t index, enum detect_line line);
+
+/* Is host |index| of the zone or version that is bad? */
+bool scope_concerns(const struct scope *s, uint32_t index);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Groups of hosts, compared with one another. For scope*.c only. */
+#ifndef POLICY_SCOPE_PARTS_H
+#define POLICY_SCOPE_PARTS_H
+
+#include "policy/scope.h"
+
+#define ZONE_SHARE    0.7 /* of the hosts of a zone, or of the fleet, that make it bad */
+#define VERSION_SHARE 1.0
+#define GROUP_LEAST   2 /* hosts with evidence: one alone is a node */
+
+#define BAD_LEAST   0.05 /* share of failures */
+#define BAD_TIMES   2.0  /* and so often more than the other groups */
+#define USUAL_BAD   0.001
+#define TRIES_LEAST 1.0
+
+#define SCOPE_LEARNING 4 /* half seconds in which what is usual is made */
+
+#define GATE            0.4054651081081644 /* ln 1.5 */
+#define DEVIATIONS      3.5
+#define DEVIATION_SURE  1.2533 /* mean absolute deviation to standard deviation */
+#define DEVIATION_LEAST 0.04
+
+/* Histogram of shifts. */
+#define SHIFT_BINS 160
+#define SHIFT_STEP 0.05
+
+/* Of the hosts of one zone or version; or of all. */
+struct scope_group {
+    uint32_t hosts;  /* serving, or out */
+    uint32_t marked; /* or out */
+    uint32_t known;  /* with a shift */
+    uint32_t at[SHIFT_BINS];
+    struct detect_rate rates[SCOPE_RATE_COUNT];
+};
+
+struct scope_table {
+    enum scope_by by;
+    double share; /* of its hosts that make a group bad */
+    struct scope_group groups[SCOPE_GROUPS_MAX + 1];
+};
+
+/* Each host's shift. */
+void scope_shift(struct scope *s);
+
+void scope_count(const struct scope *s, struct scope_table *t);
+
+void scope_count_shift(struct scope_group *g, double shift);
+void scope_count_host(struct scope_group *g, const struct scope *s, uint32_t index);
+
+/* The shift that a share of the group's hosts reach. Only where some are known. */
+double scope_reached(const struct scope_group *g, double share);
+
+/* Is group |g| bad, and by what? |v| gets it. */
+bool scope_is_bad(const struct scope *s, const struct scope_table *t, uint32_t g,
+                  struct scope_verdict *v);
+
+/* The same by latency alone. */
+bool scope_lags(const struct scope *s, const struct scope_table *t, uint32_t g,
+                struct scope_verdict *v);
+
+/* Of host |index|; |kind|: one of detect_kind, or DETECT_KIND_COUNT: the path. */
+const struct detect_rate *scope_rate(const struct scope *s, uint32_t index, uint32_t kind);
+
+bool scope_takes_part(const struct scope *s, uint32_t index);
+bool scope_is_marked(const struct scope *s, uint32_t index);
+
+#endif
