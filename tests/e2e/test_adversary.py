@@ -190,9 +190,10 @@ def test_a_connection_that_ends_under_a_request_is_counted_as_such(how):
         else:
             go.set()
         wait_for(lambda: proxy.stat("http.web.downstream_cx_active") == 0, "the end")
-        side = "local" if how == "host" else "remote"
-        assert proxy.stat("http.web.downstream_cx_destroy_active_rq") == 1
-        assert proxy.stat(f"http.web.downstream_cx_destroy_{side}_active_rq") == 1
+        # As Envoy: a request whose answer is broken off has ended before its connection does.
+        under_way = 0 if how == "host" else 1
+        assert proxy.stat("http.web.downstream_cx_destroy_active_rq") == under_way
+        assert proxy.stat("http.web.downstream_cx_destroy_remote_active_rq") == under_way
         go.set()
 
 
