@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "policy/detect.h"
+#include "policy/detect_verdict.h"
 #include "policy/normal.h"
 
 #define HOSTS_MAX 16
@@ -291,6 +292,8 @@ static void step(struct run *r)
     tell_late(r);
     if (r->now % DETECT_BUCKET == 0)
         detect_turn(&r->judge);
+    else if (r->now % DETECT_GLANCE == 0)
+        detect_glance(&r->judge);
 }
 
 /* --- a run --- */
@@ -335,6 +338,22 @@ static enum detect_line accused(const struct run *r, uint32_t host)
             return (enum detect_line)l;
     }
     return NO_LINE;
+}
+
+static enum verdict_deed deed_of(const struct run *r, uint32_t host)
+{
+    static const struct detection_config config = {.profile = PROFILE_ADAPTIVE, .max_load = 0.75};
+    enum verdict_deed most = VERDICT_NOTHING;
+
+    for (int l = 0; l < DETECT_LINE_COUNT; l++) {
+        struct verdict v;
+
+        if (!detect_accuses(&r->judge, host, (enum detect_line)l))
+            continue;
+        v = verdict_of(&r->judge, &config, host, (enum detect_line)l);
+        most = v.deed > most ? v.deed : most;
+    }
+    return most;
 }
 
 /* --- tables --- */
@@ -414,26 +433,12 @@ static int by_value(const void *a, const void *b)
 }
 
 #define WATCH_S 120
-#define SURE    1.0986122886681098 /* ln 3 */
 
 struct outcome {
     double suspect; /* seconds; negative: never */
     double sure;    /* an accusation that ejects: not by latency, or x 3 for 2 s */
     uint32_t wrong; /* others that were accused */
 };
-
-static bool is_sure(struct run *r, uint32_t host, enum detect_line line)
-{
-    if (line != DETECT_RANK && line != DETECT_TAIL && line != NO_LINE)
-        return true;
-    if (line != DETECT_RANK || r->memory[host].ratio < SURE - 1.5 * 1.2533 * r->judge.deviation) {
-        r->held[host] = MONO_NEVER;
-        return false;
-    }
-    if (r->held[host] == MONO_NEVER)
-        r->held[host] = r->now;
-    return r->now - r->held[host] >= 2 * NS_PER_S;
-}
 
 static void watch(struct run *r, struct outcome *out)
 {
@@ -442,10 +447,9 @@ static void watch(struct run *r, struct outcome *out)
     for (mono_ns end = r->fault_from + WATCH_S * NS_PER_S; r->now < end && out->sure < 0;) {
         step(r);
         for (uint32_t i = 0; i < r->hosts; i++) {
-            enum detect_line line = accused(r, i);
-            bool sure = is_sure(r, i, line);
+            enum verdict_deed deed = deed_of(r, i);
 
-            if (line == NO_LINE)
+            if (deed == VERDICT_NOTHING)
                 continue;
             if (i >= r->fault->bad) {
                 out->wrong += !counted[i];
@@ -454,7 +458,7 @@ static void watch(struct run *r, struct outcome *out)
             }
             if (out->suspect < 0)
                 out->suspect = seconds(r->now - r->fault_from);
-            if (sure)
+            if (deed == VERDICT_EJECT)
                 out->sure = seconds(r->now - r->fault_from);
         }
     }

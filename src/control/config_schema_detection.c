@@ -34,7 +34,7 @@ static const struct field detect_rows[] = {
      .preset_text = "as of a threshold of 11 nats: 45 per day",
      .help = "how often a line of evidence may pass the threshold by chance alone, before any gate "
              "and guard, for a fleet of 200 requests a second (20 hosts of 10 each), twice as "
-             "often for twice as many; 1 per week is 16.7 nats, and each tenth of the rate costs "
+             "often for twice as many; 1 per week is 16.8 nats, and each tenth of the rate costs "
              "2.3 more"},
     {.name = NULL},
 };
@@ -121,7 +121,7 @@ static const struct field readmit_rows[] = {
      .min = 1,
      .max = 1000,
      .preset_of = &default_detection.life.successes,
-     .help = "probes in a row that pass (no failure, none later than 1.5 times its peers' p99, all "
+     .help = "probes in a row that pass (no failure, none later than twice its peers' p99, all "
              "of them together about as late as its peers' answers), before it serves again"},
     {.name = "ramp",
      .kind = FIELD_SPAN,
@@ -129,7 +129,7 @@ static const struct field readmit_rows[] = {
      .min = 0,
      .max = HOUR,
      .preset_of = &default_detection.life.ramp,
-     .help = "from three tenths of its share to the whole, at most, success by success; at most 2s "
+     .help = "from four tenths of its share to the whole, at most, success by success; at most 1s "
              "after less than a minute out; `0s`: as fast as it succeeds"},
     {.name = NULL},
 };

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "control/detection_say.h"
 #include "control/detection_scope.h"
+#include "policy/detect_verdict.h"
 #include "policy/detection.h"
 #include "policy/host.h"
 
@@ -63,7 +64,7 @@ static bool make_members(struct watched *c, struct detection *d)
         if (h->detected == NULL)
             return false;
         d->members[i] = h->detected;
-        d->notes[i] = (struct detection_note){.sure_since = MONO_NEVER};
+        d->notes[i] = (struct detection_note){.passed = 0};
     }
     return true;
 }
@@ -76,6 +77,7 @@ static struct detection *make(struct watched *c, mono_ns now)
         return NULL;
     detect_init(&d->judge);
     d->next_turn = mono_after(now, DETECT_BUCKET);
+    d->next_glance = mono_after(now, DETECT_GLANCE);
     if (make_members(c, d))
         return d;
     detection_free(d);
@@ -93,7 +95,9 @@ static void inherit(struct detection *d, const struct detection *old)
     d->judge.deviation = old->judge.deviation;
     d->scope = old->scope;
     d->said = old->said;
+    d->judge.tenth = old->judge.tenth;
     d->next_turn = old->next_turn;
+    d->next_glance = old->next_glance;
 }
 
 bool detection_adopt(struct watched *c, mono_ns now)
@@ -240,93 +244,9 @@ void detection_note_pardoned(struct watched *c, uint32_t index, mono_ns now)
 
 /* --- accusations --- */
 
-#define RATIO_CUT       0.6931471805599453 /* ln 2: an accused host is as slow at least */
-#define RATIO_SURE      1.0986122886681098 /* ln 3 */
-#define SURE_DEVIATIONS 1.9                /* mean ones that a median wanders */
-#define SURE_FOR        (2 * NS_PER_S)
-#define TAIL_SHARE      200
-#define ASK_AGAIN       NS_PER_S
-#define PASSED_CLEARS   10
-#define COMMON_RATE     0.1 /* of the peers' requests fail: what is common is never blamed on one */
-
-static bool ejects(const struct watched *c, enum detect_line line)
-{
-    bool adaptive = c->config->detection.profile == PROFILE_ADAPTIVE;
-
-    switch (line) {
-    case DETECT_ERRORS_SOME:
-    case DETECT_ERRORS_MANY:
-    case DETECT_CONNECTS:
-        return c->config->detection.profile != PROFILE_RULES;
-    case DETECT_AGE:
-    case DETECT_RANK:
-    case DETECT_TAIL:
-        return adaptive;
-    case DETECT_LINE_COUNT:
-        return false;
-    }
-    return false;
-}
-
-/* Does another kind of evidence rise with the latency? */
-static bool has_cosignal(const struct watched *c, uint32_t index)
-{
-    static const enum detect_line lines[] = {DETECT_ERRORS_SOME, DETECT_ERRORS_MANY,
-                                             DETECT_CONNECTS, DETECT_AGE};
-    const struct detect *judge = &c->detection->judge;
-
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-        if (detect_sum(judge, index, lines[i]) > judge->config.threshold / 2)
-            return true;
-    }
-    return false;
-}
-
-/* Three times slower, as far as the noise of a median lets us see, for two seconds. */
-static bool is_sure(struct watched *c, uint32_t index, mono_ns now)
-{
-    const struct detect_host *h = c->detection->members[index];
-    struct detection_note *note = &c->detection->notes[index];
-    double least = RATIO_SURE - SURE_DEVIATIONS * c->detection->judge.deviation;
-
-    if (!h->rated || h->ratio < least) {
-        note->sure_since = MONO_NEVER;
-        return false;
-    }
-    if (note->sure_since == MONO_NEVER)
-        note->sure_since = now;
-    return mono_since(note->sure_since, now) >= SURE_FOR;
-}
-
-/* Latency alone makes a suspect; more makes it go (detection.md, "What to decide"). */
-static bool is_enough(struct watched *c, uint32_t index, enum detect_line line, mono_ns now)
-{
-    if (line == DETECT_RANK)
-        return is_sure(c, index, now) || has_cosignal(c, index);
-    return line != DETECT_TAIL || has_cosignal(c, index);
-}
-
-static uint32_t share_for(const struct watched *c, uint32_t index, enum detect_line line)
-{
-    double ratio = c->detection->members[index]->ratio;
-
-    if (line == DETECT_RANK)
-        return (uint32_t)(LIFE_WHOLE * exp(-3 * fmax(ratio, RATIO_CUT)));
-    return line == DETECT_TAIL ? TAIL_SHARE : 0;
-}
-
-/* So much slower, so much less: then it works no longer than its peers. */
-static uint32_t fair_work(const struct watched *c, uint32_t index)
-{
-    double ratio = c->detection->members[index]->ratio;
-
-    return ratio <= 0 ? LIFE_WHOLE : (uint32_t)(LIFE_WHOLE * exp(-ratio));
-}
-
-static bool of_latency(enum detect_line line)
-{
-    return line == DETECT_RANK || line == DETECT_TAIL || line == DETECT_AGE;
-}
+#define ASK_AGAIN     NS_PER_S
+#define PASSED_CLEARS 10
+#define COMMON_RATE   0.1 /* of the peers' requests fail: what is common is never blamed on one */
 
 void detection_suspect(struct watched *c, uint32_t index, uint32_t share, mono_ns now)
 {
@@ -352,11 +272,11 @@ void detection_eject(struct watched *c, uint32_t index, enum detect_line line, m
 
 static void accuse(struct watched *c, uint32_t index, enum detect_line line, mono_ns now)
 {
-    enum detect_guard guard = detect_guard_of(&c->detection->judge, index, line);
+    struct verdict v = verdict_of(&c->detection->judge, &c->config->detection, index, line);
     enum scope_kind whose;
 
-    if (guard != DETECT_HOLDS) {
-        say_held(c, index, line, guard, now);
+    if (v.deed == VERDICT_NOTHING) {
+        say_held(c, index, line, v.guard, now);
         return;
     }
     whose = detection_scope_of(c, index, line);
@@ -368,17 +288,12 @@ static void accuse(struct watched *c, uint32_t index, enum detect_line line, mon
         say_observed(c, index, line, now);
         return;
     }
-    if (!ejects(c, line) || !is_enough(c, index, line, now)) {
-        detection_suspect(c, index, share_for(c, index, line), now);
-        return;
-    }
-    if (of_latency(line) &&
-        detect_load_without(&c->detection->judge, index) > c->config->detection.max_load) {
+    if (v.full)
         say_full(c, index, line, now);
-        detection_suspect(c, index, fair_work(c, index), now);
-        return;
-    }
-    detection_eject(c, index, line, now);
+    if (v.deed == VERDICT_EJECT)
+        detection_eject(c, index, line, now);
+    else
+        detection_suspect(c, index, v.share, now);
 }
 
 static void look_at(struct watched *c, uint32_t index, mono_ns now)
@@ -425,6 +340,7 @@ static void turn(struct watched *c, mono_ns now)
     scope_mark(&c->detection->scope);
     detect_turn(&c->detection->judge);
     detection_scope_turn(c, now);
+    c->detection->next_glance = mono_after(c->detection->next_turn, DETECT_GLANCE);
     c->detection->next_turn = mono_after(c->detection->next_turn, DETECT_BUCKET);
     for (uint32_t i = 0; i < c->roster.count; i++)
         review(c, i, now);
@@ -440,6 +356,8 @@ static void turn_until(struct watched *c, mono_ns at, mono_ns now)
         d->next_turn = at - CATCH_UP_MOST * DETECT_BUCKET;
     while (d->next_turn <= at)
         turn(c, now);
+    for (; d->next_glance <= at; d->next_glance += DETECT_GLANCE)
+        detect_glance(&d->judge);
 }
 
 /* No failure, and no later than all but a hundredth of its peers' answers. */
@@ -450,9 +368,9 @@ static bool passed(const struct watched *c, const struct evidence *e)
     return e->outcome == EVIDENCE_OK && (p99 == 0 || e->first_us <= p99);
 }
 
-#define PROBE_TIMES 1.5  /* of its peers' p99: no single probe may take longer ... */
+#define PROBE_TIMES 2.0  /* of its peers' p99: no single probe may take longer ... */
 #define PLACE_MOST  0.75 /* ... and all of them together no longer than that, in the mean, ... */
-#define PLACE_SLACK 2.0  /* ... give or take */
+#define PLACE_SLACK 3.0  /* ... give or take */
 
 /* Each may be a little late; all of them together may not be. */
 static bool passed_probe(struct watched *c, uint32_t index, const struct evidence *e)

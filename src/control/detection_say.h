@@ -10,11 +10,10 @@
 
 /* Of one host. */
 struct detection_note {
-    mono_ns sure_since; /* three times slower; MONO_NEVER: not */
-    mono_ns next_try;   /* a guard kept it in: it is not asked again before */
-    double places;      /* of the probes since the first, among its peers */
-    uint32_t passed;    /* requests in a row, as fast as its peers' and no failure */
-    mono_ns next_line;  /* no line about what is held back before */
+    mono_ns next_try;  /* a guard kept it in: it is not asked again before */
+    double places;     /* of the probes since the first, among its peers */
+    uint32_t passed;   /* requests in a row, as fast as its peers' and no failure */
+    mono_ns next_line; /* no line about what is held back before */
 };
 
 struct detection {
@@ -25,6 +24,7 @@ struct detection {
     struct scope_host *scoped; /* as in the roster */
     enum scope_kind said;      /* the last verdict that was told */
     mono_ns next_turn;         /* the half second under way ends */
+    mono_ns next_glance;       /* a tenth of it does */
     bool busy;                 /* there was evidence since the last look */
     bool said_slow;
 };

@@ -4,15 +4,16 @@
 
 #include <stdio.h>
 
+#include "control/explain_parts.h"
 #include "control/lint_trap.h"
 #include "control/reach.h"
 
-static void heading(struct text *t, const char *word)
+void explain_heading(struct text *t, const char *word)
 {
     lint_say(t, "  %-10s ", word);
 }
 
-static void next_line(struct text *t)
+void explain_next_line(struct text *t)
 {
     text_str(t, "\n             ");
 }
@@ -38,14 +39,14 @@ static void put_rates(struct text *t, const struct outlier_config *c)
     const struct outlier_rate_rules *r = &c->rates;
 
     if (c->enforcing[OUTLIER_SUCCESS_RATE] > 0) {
-        next_line(t);
+        explain_next_line(t);
         lint_say(t,
                  "or in a sweep: where %u hosts or more had %u requests in the interval, whose "
                  "success rate is %u/1000 standard deviations below the mean,",
                  r->success_hosts, r->success_volume, r->success_factor);
     }
     if (c->enforcing[OUTLIER_FAILURE_PERCENTAGE] > 0) {
-        next_line(t);
+        explain_next_line(t);
         lint_say(t,
                  "or in a sweep: where %u hosts or more had %u requests in the interval, of whose "
                  "requests %u %% or more failed,",
@@ -71,7 +72,7 @@ static void put_rules(struct text *t, const struct outlier_config *c)
 {
     const char *before = "a host goes after ";
 
-    heading(t, "ejection");
+    explain_heading(t, "ejection");
     before = put_run(t, before, outlier_ejecting_run(c, OUTLIER_CONSECUTIVE_5XX),
                      "answers 5xx in a row");
     before = put_run(t, before, outlier_ejecting_run(c, OUTLIER_CONSECUTIVE_GATEWAY),
@@ -79,18 +80,18 @@ static void put_rules(struct text *t, const struct outlier_config *c)
     before = put_run(t, before, outlier_ejecting_run(c, OUTLIER_CONSECUTIVE_LOCAL_ORIGIN),
                      "failures in a row to get an answer (refused, reset, timed out)");
     if (before[0] == 'a' && !outlier_rates_eject(c)) {
-        text_str(t, "no rule is on: nobody is ever ejected\n");
+        text_str(t, "no rule ejects: what is seen is counted at most\n");
         return;
     }
     text_str(t, before[0] == 'a' ? "" : "; at once,");
     put_rates(t, c);
-    next_line(t);
+    explain_next_line(t);
     put_ends(t, c);
 }
 
 static void put_reach(struct text *t, const struct outlier_config *c, const struct reach *r)
 {
-    heading(t, "at most");
+    explain_heading(t, "at most");
     lint_say(t, "%u of %u %s out at once (maxEjectionPercent %u)", r->by_evidence, r->hosts,
              hosts_word(r->hosts), c->max_ejection_percent);
     if (r->by_evidence > 0 && r->by_runs == 0)
@@ -98,18 +99,18 @@ static void put_reach(struct text *t, const struct outlier_config *c, const stru
     else if (r->by_evidence > r->by_runs)
         lint_say(t, ", the last %u of them", r->by_evidence - r->by_runs);
     if (r->by_evidence > r->by_runs) {
-        next_line(t);
+        explain_next_line(t);
         lint_say(t,
                  "only on total evidence: no success in %u attempts and %s, or %u connects "
                  "refused in %s,",
                  OUTLIER_FAILING_ATTEMPTS, lint_span(OUTLIER_FAILING_SPAN).text,
                  OUTLIER_REFUSED_ATTEMPTS, lint_span(OUTLIER_REFUSED_SPAN).text);
-        next_line(t);
+        explain_next_line(t);
         text_str(t, "while another host answers");
     }
     text_char(t, '\n');
     if (r->by_evidence > 0 && r->by_evidence < r->hosts) {
-        heading(t, "then");
+        explain_heading(t, "then");
         lint_say(t, "the other %u carr%s %u %% of the usual load\n", r->hosts - r->by_evidence,
                  r->hosts - r->by_evidence == 1 ? "ies" : "y",
                  lint_share(r->hosts, r->hosts - r->by_evidence));
@@ -125,9 +126,9 @@ static void put_differences(struct text *t, difference_set differences)
         if (!as_envoy(differences, (enum difference)i))
             continue;
         if (before[0] == 'f')
-            heading(t, "semantics");
+            explain_heading(t, "semantics");
         else
-            next_line(t);
+            explain_next_line(t);
         lint_say(t, "%s%s (%s)", before, difference_info[i].text, difference_info[i].key);
         before = "";
     }
@@ -139,7 +140,7 @@ static void put_differences(struct text *t, difference_set differences)
 
 static void put_lengths(struct text *t, const struct outlier_config *c, const struct reach *r)
 {
-    heading(t, "for");
+    explain_heading(t, "for");
     for (uint32_t i = 0; i < r->steps; i++)
         lint_say(t, "%s%s", i == 0 ? "" : ", ", lint_span(r->lengths[i]).text);
     if (r->grows_on)
@@ -150,13 +151,13 @@ static void put_lengths(struct text *t, const struct outlier_config *c, const st
     if (c->jitter > 0)
         lint_say(t, ", each with up to %s more", lint_span(c->jitter).text);
     text_str(t, ";");
-    next_line(t);
+    explain_next_line(t);
     lint_say(t,
              "a host comes back in the first sweep after that, one every %s: the first time "
              "after %s to %s;",
              lint_span(c->interval).text, lint_span(r->lengths[0]).text,
              lint_span(r->lengths[0] + c->interval).text);
-    next_line(t);
+    explain_next_line(t);
     text_str(t, "each quiet sweep afterwards takes one step off\n");
 }
 
@@ -182,7 +183,7 @@ static void put_nobody_left(struct text *t, const struct panic_config *p, const 
     uint32_t from;
     bool panics = reach_panic(p, r->hosts, &from);
 
-    heading(t, "a caller");
+    explain_heading(t, "a caller");
     if (panics && r->hosts - r->by_evidence <= from) {
         lint_say(t, "meets panic (minHealthPercent %u) with %u of %u hosts healthy or fewer: %s\n",
                  p->threshold, from, r->hosts, in_panic(p->policy));
@@ -201,14 +202,14 @@ static void put_limit(struct text *t, const char *what, uint32_t limit, const ch
     if (limit == LIMIT_NONE)
         return;
     lint_say(t, "%u %s (%s)", limit, what, then);
-    next_line(t);
+    explain_next_line(t);
 }
 
 static void put_limits(struct text *t, const struct cluster *c)
 {
     const struct circuit_limits *l = &c->limits;
 
-    heading(t, "limits");
+    explain_heading(t, "limits");
     put_limit(t, "connections", l->max_connections, "the next request waits; upstream_cx_overflow");
     put_limit(t, "requests waiting for one", l->max_pending,
               "the next gets 503 UO; upstream_rq_pending_overflow");
@@ -219,12 +220,12 @@ static void put_limits(struct text *t, const struct cluster *c)
     put_limit(t, "requests under way on one host", l->host.max_requests, "another host, or 503 UO");
     if (l->queue_timeout != MONO_NEVER) {
         lint_say(t, "503 UO after a wait of %s for a connection", lint_span(l->queue_timeout).text);
-        next_line(t);
+        explain_next_line(t);
     }
     if (l->max_requests_per_connection > 0) {
         lint_say(t, "%u requests on a connection, then it is closed",
                  l->max_requests_per_connection);
-        next_line(t);
+        explain_next_line(t);
     }
     if (l->max_connections == LIMIT_NONE && l->max_pending == LIMIT_NONE &&
         l->max_requests == LIMIT_NONE)
@@ -235,7 +236,7 @@ static void put_limits(struct text *t, const struct cluster *c)
 
 static void put_route(struct text *t, const struct route *r, const struct bytes listener)
 {
-    next_line(t);
+    explain_next_line(t);
     lint_say(t, "%.*s %s%.*s%s: ", (int)listener.len, (const char *)listener.data,
              r->match == PATH_EXACT ? "" : "", (int)r->path.len, (const char *)r->path.data,
              r->match == PATH_EXACT ? " exactly" : "*");
@@ -253,7 +254,7 @@ static void put_timeouts(struct text *t, const struct snapshot *s, uint32_t clus
 {
     const struct cluster *c = &s->clusters[cluster];
 
-    heading(t, "timeouts");
+    explain_heading(t, "timeouts");
     lint_say(t, "connect %s; an idle connection is closed after %s",
              lint_span(c->connect_timeout).text, lint_span(c->idle_timeout).text);
     for (uint32_t i = 0; i < s->listener_count; i++)
@@ -277,7 +278,7 @@ static void put_route_retries(struct text *t, const struct route *route)
         text_str(t, retry_on_text(i));
         before = ", ";
     }
-    next_line(t);
+    explain_next_line(t);
 }
 
 static void put_at_once(struct text *t, const struct cluster *c)
@@ -290,7 +291,7 @@ static void put_at_once(struct text *t, const struct cluster *c)
     else
         lint_say(t, "at once: %u, by maxRetries; %u where no connectionPool is written",
                  c->limits.max_retries, default_limits.max_retries);
-    next_line(t);
+    explain_next_line(t);
 }
 
 static void put_retries(struct text *t, const struct snapshot *s, uint32_t cluster)
@@ -298,7 +299,7 @@ static void put_retries(struct text *t, const struct snapshot *s, uint32_t clust
     const struct cluster *c = &s->clusters[cluster];
     bool any = false;
 
-    heading(t, "retries");
+    explain_heading(t, "retries");
     for (uint32_t i = 0; i < s->listener_count; i++)
         for (uint32_t k = 0; k < s->listeners[i].route_count; k++) {
             const struct route *route = &s->listeners[i].routes[k];
@@ -315,7 +316,7 @@ static void put_retries(struct text *t, const struct snapshot *s, uint32_t clust
                                     : "a connect that fails stays where it is");
     if (!any)
         text_str(t, "; no other retries");
-    next_line(t);
+    explain_next_line(t);
     lint_say(t, "all within %u.%u%% of the requests and %u a second, %u saved up\n",
              c->retry_budget.earn_permille / 10, c->retry_budget.earn_permille % 10,
              c->retry_budget.floor_per_s, c->retry_budget.capacity);
@@ -346,9 +347,11 @@ bool explain_cluster(struct text *t, const struct snapshot *s, uint32_t cluster)
     put_rules(t, &c->outlier);
     if (r.steps > 0) {
         put_reach(t, &c->outlier, &r);
-        put_lengths(t, &c->outlier, &r);
+        if (!c->outlier.return_on_proof)
+            put_lengths(t, &c->outlier, &r);
         put_nobody_left(t, &c->panic, &r);
     }
+    explain_detection(t, c);
     put_differences(t, c->outlier.differences);
     put_limits(t, c);
     put_timeouts(t, s, cluster);

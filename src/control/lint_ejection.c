@@ -37,12 +37,39 @@ static uint32_t percent_for(uint32_t out, uint32_t all)
     return (uint32_t)(((uint64_t)out * 100 + all - 1) / all);
 }
 
+/* Where our own word says it; NULL: the block does, or nobody. */
+static const struct config_node *own_cap(const struct lint_subject *s)
+{
+    const struct config_node *at = s->cluster_written->resilience.ejection.head.node;
+
+    return lint_written(at, "cap") && s->cluster_written->resilience.ejection.cap_permille / 10 ==
+                                          s->cluster->outlier.max_ejection_percent
+               ? at
+               : NULL;
+}
+
+static const struct config_node *own_cap_rounds(const struct lint_subject *s, struct lint_words *w)
+{
+    uint32_t percent = s->cluster->outlier.max_ejection_percent;
+
+    lint_say(
+        &w->why,
+        "ejection.cap %u%% of %u hosts is %u.%02u of a host, which would be nobody: one of two "
+        "or more may always go, but never a second one while it is out",
+        percent, hosts(s), hosts(s) * percent / 100, hosts(s) * percent % 100);
+    lint_say(&w->instead, "cap: %u%%, which says one host of the %u", percent_for(1, hosts(s)),
+             hosts(s));
+    return lint_at(own_cap(s), "cap");
+}
+
 LINT_TRAP(lint_cap_rounds_to_nobody)
 {
     uint32_t percent = s->cluster->outlier.max_ejection_percent;
 
     struct reach r;
 
+    if (own_cap(s) != NULL && hosts(s) >= 2 && by_percent(s) == 0)
+        return own_cap_rounds(s, w);
     if (block(s) == NULL || hosts(s) < 2 || by_percent(s) > 0 ||
         !reach_compute(&s->cluster->outlier, hosts(s), &r) || r.steps == 0)
         return NULL;

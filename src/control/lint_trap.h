@@ -89,6 +89,17 @@ LINT_TRAP(lint_zero_local_origin);
 LINT_TRAP(lint_rates_too_few_hosts);
 LINT_TRAP(lint_success_rate_blind);
 
+/* lint_detection.c */
+LINT_TRAP(lint_adaptive_few_peers);
+LINT_TRAP(lint_detection_blind);
+LINT_TRAP(lint_detection_idle);
+LINT_TRAP(lint_false_alarms_too_few);
+LINT_TRAP(lint_max_load_high);
+LINT_TRAP(lint_observe_left_on);
+LINT_TRAP(lint_probes_without_budget);
+LINT_TRAP(lint_readmit_few_successes);
+LINT_TRAP(lint_return_on_proof);
+
 /* lint_panic.c */
 LINT_TRAP(lint_cap_empties_cluster);
 LINT_TRAP(lint_min_health_zero);

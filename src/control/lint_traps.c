@@ -41,6 +41,16 @@ const struct lint_trap lint_traps[] = {
     {"zero-cap", LINT_CLUSTER, LINT_WARNING, lint_zero_cap},
     {"zero-local-origin", LINT_CLUSTER, LINT_WARNING, lint_zero_local_origin},
 
+    {"adaptive-few-peers", LINT_CLUSTER, LINT_WARNING, lint_adaptive_few_peers},
+    {"detection-blind", LINT_CLUSTER, LINT_WARNING, lint_detection_blind},
+    {"detection-idle", LINT_CLUSTER, LINT_WARNING, lint_detection_idle},
+    {"false-alarms-too-few", LINT_CLUSTER, LINT_WARNING, lint_false_alarms_too_few},
+    {"max-load-high", LINT_CLUSTER, LINT_DANGER, lint_max_load_high},
+    {"observe-left-on", LINT_CLUSTER, LINT_ADVICE, lint_observe_left_on},
+    {"probes-without-budget", LINT_CLUSTER, LINT_DANGER, lint_probes_without_budget},
+    {"readmit-few-successes", LINT_CLUSTER, LINT_WARNING, lint_readmit_few_successes},
+    {"return-on-proof", LINT_CLUSTER, LINT_ADVICE, lint_return_on_proof},
+
     {"zero-limit", LINT_CLUSTER, LINT_DANGER, lint_zero_limit},
     {"connections-not-requests", LINT_CLUSTER, LINT_WARNING, lint_connections_not_requests},
     {"waiting-unbounded", LINT_CLUSTER, LINT_DANGER, lint_waiting_unbounded},

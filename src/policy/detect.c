@@ -43,7 +43,7 @@ const char *detect_guard_text(enum detect_guard g)
 
 void detect_init(struct detect *d)
 {
-    *d = (struct detect){.config.threshold = DETECT_THRESHOLD};
+    *d = (struct detect){.config.threshold = DETECT_THRESHOLD, .tenth = 1};
     for (uint32_t c = 0; c < EVIDENCE_CLASS_MAX; c++)
         for (uint32_t s = 0; s < DETECT_STRATUM_MAX; s++)
             d->classes[c][s] = (struct detect_class){-1, -1, 0};
@@ -152,6 +152,7 @@ void detect_acquit(struct detect *d, uint32_t index)
     memset(h->lately, 0, sizeof(h->lately));
     memset(h->just_now, 0, sizeof(h->just_now));
     h->rated = false;
+    h->slow_since = 0;
     for (uint32_t c = 0; c < EVIDENCE_CLASS_MAX; c++) {
         h->seen[c] = 0;
         if (h->series[c] != NULL && pool_of(d, c, h->stratum) != NULL)
@@ -278,9 +279,15 @@ double detect_place(const struct detect *d, uint32_t index, uint32_t class, uint
     return place_of(pool, s, peer_bin(us));
 }
 
+/* What is taken off a sum that is zero is not held against what comes after it. */
+static void add_later(struct detect_host *h, enum detect_line line, double gain)
+{
+    h->gain[line] = fmax(-h->sum[line], h->gain[line] + gain);
+}
+
 static void learn_place(struct detect *d, struct detect_host *h, double place)
 {
-    h->gain[DETECT_RANK] += place - clamp(h->offset, OFFSET_MOST) - PLACE_DESIGN;
+    add_later(h, DETECT_RANK, place - clamp(h->offset, OFFSET_MOST) - PLACE_DESIGN);
     if (detect_seems_well(d, h))
         h->offset += OFFSET_RATE * (place - h->offset);
 }
@@ -289,7 +296,7 @@ static void learn_tail(struct detect *d, struct detect_host *h, bool slow)
 {
     double usual = fmax(TAIL_LEAST, h->usual_slow);
 
-    h->gain[DETECT_TAIL] += nats(slow, fmax(BAD_SOME, BAD_TIMES * usual), usual);
+    add_later(h, DETECT_TAIL, nats(slow, fmax(BAD_SOME, BAD_TIMES * usual), usual));
     if (h->sum[DETECT_TAIL] <= d->config.threshold / 3)
         h->usual_slow += OFFSET_RATE * ((slow ? 1 : 0) - h->usual_slow);
 }

@@ -23,7 +23,9 @@
 #include "policy/knee.h"
 #include "policy/peer_pool.h"
 
-#define DETECT_BUCKET (NS_PER_S / 2)
+#define DETECT_BUCKET  (NS_PER_S / 2)
+#define DETECT_GLANCE  (NS_PER_S / 10)
+#define DETECT_GLANCES 5 /* in a half second, its end included */
 
 /* Constant after DETECT_, name as shown, what it says. */
 #define DETECT_LINES(X)                                                                            \
@@ -80,14 +82,15 @@ struct detect_host {
     struct detect_rate just_now[DETECT_KIND_COUNT]; /* less than one */
     double seen[EVIDENCE_CLASS_MAX];                /* latencies lately, by class */
     uint16_t median[EVIDENCE_CLASS_MAX]; /* of its latest ones: half bins, from 1; 0: not known */
-    double offset;     /* its usual place among its peers, in standard deviations */
-    double usual_slow; /* its usual share of very late answers */
-    double usual;      /* its usual |ratio| */
-    double deviation;  /* of |ratio| from |usual|, the mean of them */
-    double ratio;      /* natural logarithm: its median to its peers' */
-    double gate;       /* |ratio| has to reach it */
-    bool rated;        /* |ratio| and |gate| are of now */
-    double ratio_sum;  /* only while |ratio| is worked out */
+    double offset;       /* its usual place among its peers, in standard deviations */
+    double usual_slow;   /* its usual share of very late answers */
+    double usual;        /* its usual |ratio| */
+    double deviation;    /* of |ratio| from |usual|, the mean of them */
+    double ratio;        /* natural logarithm: its median to its peers' */
+    double gate;         /* |ratio| has to reach it */
+    uint32_t slow_since; /* tenth since which it is three times slower; 0: it is not */
+    bool rated;          /* |ratio| and |gate| are of now */
+    double ratio_sum;    /* only while |ratio| is worked out */
     double ratio_weight;
     uint32_t history_next;
     struct detect_bucket history[DETECT_HISTORY];
@@ -118,6 +121,7 @@ struct detect {
     uint32_t count;
     uint32_t bucket;                                /* number of the half second under way */
     mono_ns now;                                    /* of the last sample */
+    uint32_t tenth;                                 /* of a second, from 1 */
     uint32_t learnt;                                /* half seconds with latencies so far */
     struct detect_rate lately[DETECT_KIND_COUNT];   /* of all serving hosts */
     struct detect_rate just_now[DETECT_KIND_COUNT]; /* the same */
@@ -157,6 +161,15 @@ void detect_learn(struct detect *d, uint32_t index, const struct evidence *s);
  * Where no sample came at all, as well.
  */
 void detect_turn(struct detect *d);
+
+/*
+ * A tenth of a second is over, if no half second: where a host stands accused and it is not known
+ * yet how much slower it is, that is worked out without waiting for the turn.
+ */
+void detect_glance(struct detect *d);
+
+/* For how many tenths of a second the host has been three times slower than its peers, or more. */
+uint32_t detect_much_slower(const struct detect *d, uint32_t index);
 
 /* Why an accusation does not hold. */
 enum detect_guard {

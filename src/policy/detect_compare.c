@@ -132,7 +132,7 @@ static bool any_out_of_line(const struct detect *d)
 /* What is usual is learnt while nothing is wrong. */
 static void learn_usual(const struct detect *d, struct detect_host *h)
 {
-    if (!h->serving || d->fleet.slow || d->disturbed || !detect_seems_well(d, h))
+    if (!h->serving || !h->rated || d->fleet.slow || d->disturbed || !detect_seems_well(d, h))
         return;
     if (h->deviation == 0)
         h->deviation = DEVIATION_AT_FIRST;
@@ -140,14 +140,23 @@ static void learn_usual(const struct detect *d, struct detect_host *h)
     h->usual += USUAL_RATE * (h->ratio - h->usual);
 }
 
+static void time_much_slower(const struct detect *d, struct detect_host *h)
+{
+    double short_by = (h->slow_since == 0 ? MUCH_BEGINS : MUCH_GOES_ON) * d->deviation;
+
+    if (!h->rated || h->ratio < MUCH_SLOWER - short_by)
+        h->slow_since = 0;
+    else if (h->slow_since == 0)
+        h->slow_since = d->tenth;
+}
+
 static void rate_host(const struct detect *d, struct detect_host *h)
 {
     h->rated = h->ratio_weight > 0;
-    if (!h->rated)
-        return;
-    h->ratio = h->ratio_sum / h->ratio_weight;
+    if (h->rated)
+        h->ratio = h->ratio_sum / h->ratio_weight;
     h->gate = fmax(RATIO_LEAST, DEVIATIONS * DEVIATION_SURE * d->deviation);
-    learn_usual(d, h);
+    time_much_slower(d, h);
 }
 
 static void learn_deviation(struct detect *d)
@@ -169,6 +178,7 @@ struct fleet_view {
     double weight;
     double high; /* past FLEET_ON, or FLEET_OFF where it is slow already */
     double ratio;
+    bool learns;
 };
 
 static double weight_of(const struct detect *d, uint32_t class, uint32_t stratum)
@@ -219,7 +229,8 @@ static void view_class(struct detect *d, uint32_t class, uint32_t stratum, const
     view->weight += weight;
     view->ratio += weight * ratio;
     view->high += ratio > high_from(d, c) ? weight : 0;
-    learn_baseline(d, c, ratio);
+    if (view->learns)
+        learn_baseline(d, c, ratio);
 }
 
 static void view_fleet(struct detect *d, const struct fleet_view *view)
@@ -227,8 +238,8 @@ static void view_fleet(struct detect *d, const struct fleet_view *view)
     bool high = view->weight > 0 && view->high * 2 > view->weight && d->learnt >= LEARNING;
 
     d->fleet.ratio = view->weight > 0 ? view->ratio / view->weight : 0;
-    d->fleet.calm = high ? 0 : d->fleet.calm + 1;
-    d->learnt += view->weight > 0;
+    d->fleet.calm = high ? 0 : d->fleet.calm + view->learns;
+    d->learnt += view->weight > 0 && view->learns;
     if (high && !d->fleet.slow) {
         d->fleet.slow = true;
         d->fleet.slow_since = d->bucket;
@@ -287,21 +298,29 @@ static void look_at(struct detect *d, uint32_t class, uint32_t stratum, struct f
     }
 }
 
-void detect_compare(struct detect *d)
+static void learn_all(struct detect *d)
 {
-    struct fleet_view view = {.weight = 0};
-
-    for (uint32_t i = 0; i < d->count; i++)
-        d->hosts[i]->ratio_sum = d->hosts[i]->ratio_weight = 0;
-    for (uint32_t c = 0; c < EVIDENCE_CLASS_MAX; c++) {
-        for (uint32_t s = 0; s < DETECT_STRATUM_MAX; s++)
-            look_at(d, c, s, &view);
+    for (uint32_t c = 0; c < EVIDENCE_CLASS_MAX; c++)
         learn_late(d, c);
-    }
-    view_fleet(d, &view);
-    d->disturbed = any_out_of_line(d);
     d->saturated = knee_load(&d->knee, 1, 1) > SATURATED;
     learn_deviation(d);
     for (uint32_t i = 0; i < d->count; i++)
+        learn_usual(d, d->hosts[i]);
+}
+
+void detect_compare(struct detect *d, enum compare what)
+{
+    struct fleet_view view = {.learns = what == COMPARE_AND_LEARN};
+
+    for (uint32_t i = 0; i < d->count; i++)
+        d->hosts[i]->ratio_sum = d->hosts[i]->ratio_weight = 0;
+    for (uint32_t c = 0; c < EVIDENCE_CLASS_MAX; c++)
+        for (uint32_t s = 0; s < DETECT_STRATUM_MAX; s++)
+            look_at(d, c, s, &view);
+    view_fleet(d, &view);
+    for (uint32_t i = 0; i < d->count; i++)
         rate_host(d, d->hosts[i]);
+    d->disturbed = any_out_of_line(d);
+    if (view.learns)
+        learn_all(d);
 }

@@ -53,6 +53,14 @@
 
 bool detect_past_gate(const struct detect_host *h);
 
+/* --- three times slower, as far as the noise of a median lets us see --- */
+
+#define MUCH_SLOWER      1.0986122886681098 /* ln 3 */
+#define MUCH_BEGINS      1.9                /* mean deviations that it may fall short of that ... */
+#define MUCH_GOES_ON     2.7                /* ... and once it has begun */
+#define SURE_TENTHS      20                 /* it stays so for that long */
+#define GLANCE_HOSTS_MAX 256                /* with more, what a glance costs is not worth it */
+
 /* May |h| be learnt from as it is? Not while its answers are late by all signs. */
 bool detect_seems_well(const struct detect *d, const struct detect_host *h);
 
@@ -70,8 +78,9 @@ bool detect_seems_well(const struct detect *d, const struct detect_host *h);
 #define BASELINE_RATE_SLOW (1.0 / 2400) /* while the fleet is slow: in twenty */
 #define LEARNING           4            /* half seconds in which the first baseline is made */
 
-/* For detect.c's turn: fleet, ratios, gates, what is late. */
-void detect_compare(struct detect *d);
+/* Fleet, ratios and gates as they are now; with |learns|, what is usual and what is late, too. */
+enum compare { COMPARE_ONLY, COMPARE_AND_LEARN };
+void detect_compare(struct detect *d, enum compare what);
 
 /* Alike: more than that share of the hosts past half of the threshold. */
 #define CROWD_SHARE 0.3

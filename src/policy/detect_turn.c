@@ -85,10 +85,39 @@ static void disperse(struct detect *d, enum detect_line line)
         d->hosts[i]->sum[line] = 0;
 }
 
+uint32_t detect_much_slower(const struct detect *d, uint32_t index)
+{
+    uint32_t since = d->hosts[index]->slow_since;
+
+    return since == 0 ? 0 : d->tenth - since;
+}
+
+/* Accused, and it is not settled how much slower it is. */
+static bool is_open(const struct detect *d, uint32_t index)
+{
+    const struct detect_host *h = d->hosts[index];
+    uint32_t much = detect_much_slower(d, index);
+
+    return h->serving && detect_accuses(d, index, DETECT_RANK) &&
+           (!detect_past_gate(h) || (much > 0 && much < SURE_TENTHS));
+}
+
+void detect_glance(struct detect *d)
+{
+    bool open = false;
+
+    d->tenth++;
+    for (uint32_t i = 0; i < d->count && d->count <= GLANCE_HOSTS_MAX && !open; i++)
+        open = is_open(d, i);
+    if (open)
+        detect_compare(d, COMPARE_ONLY);
+}
+
 void detect_turn(struct detect *d)
 {
     weigh_all(d);
-    detect_compare(d);
+    d->tenth = (d->bucket + 1) * DETECT_GLANCES + 1;
+    detect_compare(d, COMPARE_AND_LEARN);
     disperse(d, DETECT_RANK);
     disperse(d, DETECT_TAIL);
     d->bucket++;

@@ -32,6 +32,18 @@ static uint8_t thinning(struct evidence_ring *r, const struct evidence *s)
     return is_failure(s) || (s->flags & EVIDENCE_PROBE) != 0 ? 0 : halvings(r->in_slice);
 }
 
+/* One of 2^|thinned|, as if drawn: hosts that take turns must not all fall on the same side.
+ * Source: the finalizer of MurmurHash3 (Austin Appleby, public domain). */
+static bool is_drawn(struct evidence_ring *r, uint8_t thinned)
+{
+    uint32_t h = ++r->draws * 0x9e3779b9u;
+
+    h = (h ^ (h >> 16)) * 0x85ebca6bu;
+    h = (h ^ (h >> 13)) * 0xc2b2ae35u;
+    h ^= h >> 16;
+    return (h & ((UINT32_C(1) << thinned) - 1)) == 0;
+}
+
 static enum evidence_put push(struct evidence_ring *r, const struct evidence *s, uint8_t thinned)
 {
     uint32_t written = atomic_load_explicit(&r->written, memory_order_relaxed);
@@ -53,7 +65,7 @@ enum evidence_put evidence_ring_put(struct evidence_ring *r, const struct eviden
 {
     uint8_t thinned = thinning(r, s);
 
-    if (thinned > 0 && (r->in_slice & ((UINT32_C(1) << thinned) - 1)) != 0)
+    if (thinned > 0 && !is_drawn(r, thinned))
         return EVIDENCE_NOT_PUT;
     return push(r, s, thinned);
 }

@@ -22,7 +22,8 @@ struct evidence_ring {
     _Alignas(64) _Atomic uint32_t written;
     _Atomic uint64_t lost;
     _Atomic bool asked_for; /* the reader has seen it empty, and wants to be told of the next */
-    uint32_t in_slice;      /* of the writer: put in this half second */
+    uint32_t in_slice;      /* of the writer, here and below: put in this half second */
+    uint32_t draws;
     uint64_t slice;
     _Alignas(64) _Atomic uint32_t read;
     struct evidence at[EVIDENCE_RING_ROOM];

@@ -133,6 +133,11 @@ static bool too_often(const struct life *l, const struct life_config *c, mono_ns
     return c->times_per_hour != 0 && n >= c->times_per_hour;
 }
 
+static bool is_out_too_long(const struct life *l, const struct life_config *c, mono_ns now)
+{
+    return c->repeated_for != 0 && mono_since(l->out_since, now) >= c->repeated_for;
+}
+
 static struct life_step escalate(struct life *l, struct life_step step, bool reason)
 {
     step.escalated = reason && !l->needs_human;
@@ -151,7 +156,7 @@ struct life_step life_eject(struct life *l, const struct life_config *c, mono_ns
     if (was_out) {
         l->failed_rounds++;
         l->wake = mono_after(now, rest(l, c, now));
-        return escalate(l, step, mono_since(l->out_since, now) >= c->repeated_for);
+        return escalate(l, step, is_out_too_long(l, c, now));
     }
     l->out_since = now;
     l->failed_rounds = 0;
@@ -163,19 +168,23 @@ struct life_step life_eject(struct life *l, const struct life_config *c, mono_ns
 
 /* --- on the way back --- */
 
-static struct life_step grant(struct life *l, uint32_t n)
+/* A round of which nothing more comes back for so long is begun anew: its requests may be gone. */
+#define PROBE_PATIENCE (5 * NS_PER_S)
+
+static struct life_step grant(struct life *l, uint32_t n, mono_ns now)
 {
     l->round = n;
     l->granted = n;
+    l->wake = mono_after(now, PROBE_PATIENCE);
     return (struct life_step){.grant = n};
 }
 
-static struct life_step probe_again(struct life *l, const struct life_config *c)
+static struct life_step probe_again(struct life *l, const struct life_config *c, mono_ns now)
 {
     uint32_t left = c->successes - l->in_row;
     uint32_t n = l->in_row < LIFE_PROBE_MAX ? l->in_row : LIFE_PROBE_MAX;
 
-    return grant(l, n < left ? n : left);
+    return grant(l, n < left ? n : left, now);
 }
 
 static struct life_step ramp(struct life *l, mono_ns now)
@@ -190,10 +199,12 @@ static struct life_step probe_passed(struct life *l, const struct life_config *c
     l->granted -= l->granted > 0;
     if (l->in_row >= c->successes && !l->needs_human)
         return ramp(l, now);
-    if (l->granted > 0)
+    if (l->granted > 0) {
+        l->wake = mono_after(now, PROBE_PATIENCE);
         return nothing();
+    }
     if (l->in_row < c->successes)
-        return probe_again(l, c);
+        return probe_again(l, c, now);
     l->in_row = 0; /* well, but only a human lets it back: probes go on */
     l->wake = mono_after(now, rest(l, c, now));
     return nothing();
@@ -236,31 +247,25 @@ struct life_step life_learn(struct life *l, const struct life_config *c, bool pa
     return ramp_on(l, c, now);
 }
 
-/* A probe that nobody asked for in a second is asked for again: its request may be gone. */
-#define PROBE_PATIENCE (5 * NS_PER_S)
-
 static struct life_step begin_probing(struct life *l, const struct life_config *c, mono_ns now)
 {
-    bool was_probing = l->state == LIFE_PROBING;
     struct life_step step = {.changed = false};
+    uint32_t left;
 
-    if (!was_probing)
+    if (l->state != LIFE_PROBING)
         step = enter(l, LIFE_PROBING, 0, now);
-    step.grant = grant(l, c->probes < c->successes ? c->probes : c->successes).grant;
-    l->wake = mono_after(now, PROBE_PATIENCE);
+    left = c->successes - l->in_row;
+    step.grant = grant(l, c->probes < left ? c->probes : left, now).grant;
     return step;
 }
 
 struct life_step life_turn(struct life *l, const struct life_config *c, mono_ns now)
 {
-    bool too_long =
-        !life_serves(l) && c->repeated_for != 0 && mono_since(l->out_since, now) >= c->repeated_for;
-
     if (now < l->wake)
         return nothing();
     l->wake = MONO_NEVER;
     if (!life_serves(l))
-        return escalate(l, begin_probing(l, c, now), too_long);
+        return escalate(l, begin_probing(l, c, now), is_out_too_long(l, c, now));
     if (l->state == LIFE_HEALTHY)
         forget_one(l, now);
     return nothing();

@@ -45,7 +45,7 @@ struct life_config {
     span_ns gap;             /* at most, between probes, while it is out for less than a minute */
     span_ns base;            /* quarantine: so many times as it was out lately, at most ... */
     span_ns max;             /* ... this */
-    uint32_t probes;         /* under way at once at first; twice as many after each round */
+    uint32_t probes;         /* under way at once at first; then as many as have passed */
     uint32_t successes;      /* of probes in a row */
     span_ns ramp;            /* at most, to a whole share */
     uint32_t least_share;    /* of a suspect */
@@ -55,8 +55,8 @@ struct life_config {
 
 #define LIFE_QUICK_FOR  (60 * NS_PER_S) /* out for less: probes and ramp are quick */
 #define LIFE_PROBE_MAX  8               /* under way at once */
-#define LIFE_RAMP_QUICK (2 * NS_PER_S)
-#define LIFE_RAMP_FROM  300 /* share at the ramp's begin */
+#define LIFE_RAMP_QUICK NS_PER_S
+#define LIFE_RAMP_FROM  400 /* share at the ramp's begin */
 #define LIFE_TIMES_KEPT 8
 #define LIFE_FORGETS    (600 * NS_PER_S) /* well for so long: it was out once less */
 

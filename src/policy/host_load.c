@@ -53,10 +53,15 @@ static uint32_t beyond(uint32_t us, uint32_t typical)
                                                    : (uint32_t)(times - HOST_LOAD_TYPICAL);
 }
 
-static void learn_latency(struct host_load *l, uint32_t new, mono_ns now)
+/* What says nothing of latency does not make old latency new. */
+static void learn_latency(struct host_load *l, struct host_load_typical *typical,
+                          const struct evidence *s)
 {
-    uint32_t old = host_load_left(l, get(&l->latency), now);
+    uint32_t old = host_load_left(l, get(&l->latency), s->at);
+    uint32_t new = old;
 
+    if (s->outcome == EVIDENCE_OK)
+        new = beyond(s->first_us, learn_typical(&typical->us[s->class], s->first_us));
     set(&l->latency, smooth(old, new, new > old ? SMOOTHS_UP : SMOOTHS_DOWN));
 }
 
@@ -87,8 +92,6 @@ void host_load_learn(struct host_load *l, struct host_load_typical *typical,
                      const struct evidence *s)
 {
     learn_failure(l, typical, is_failure(s), s->at);
-    if (s->outcome == EVIDENCE_OK)
-        learn_latency(l, beyond(s->first_us, learn_typical(&typical->us[s->class], s->first_us)),
-                      s->at);
+    learn_latency(l, typical, s);
     set(&l->at, (uint32_t)(s->at / NS_PER_MS));
 }

@@ -43,7 +43,8 @@ void host_load_learn(struct host_load *l, struct host_load_typical *typical,
 /* Counts for half after half that time, and for nothing after all of it. */
 #define HOST_LOAD_SPAN (5 * NS_PER_S)
 
-#define HOST_LOAD_SPAN_MS (HOST_LOAD_SPAN / NS_PER_MS)
+#define HOST_LOAD_SPAN_MS  (HOST_LOAD_SPAN / NS_PER_MS)
+#define HOST_LOAD_AHEAD_MS 1000u /* of another worker, whose turn began later, at most */
 
 /* What is left by now of |was|. */
 static inline uint32_t host_load_left(const struct host_load *l, uint32_t was, mono_ns now)
@@ -51,6 +52,8 @@ static inline uint32_t host_load_left(const struct host_load *l, uint32_t was, m
     uint32_t at = atomic_load_explicit(&l->at, memory_order_relaxed);
     uint32_t gone = (uint32_t)(now / NS_PER_MS) - at;
 
+    if (-gone <= HOST_LOAD_AHEAD_MS)
+        return was;
     return gone >= HOST_LOAD_SPAN_MS
                ? 0
                : (uint32_t)((uint64_t)was * (HOST_LOAD_SPAN_MS - gone) / HOST_LOAD_SPAN_MS);
@@ -61,7 +64,7 @@ static inline uint32_t host_load_cost(const struct host_load *l, mono_ns now)
 {
     uint32_t latency = atomic_load_explicit(&l->latency, memory_order_relaxed);
     uint32_t excess = atomic_load_explicit(&l->excess, memory_order_relaxed);
-    uint32_t beyond = latency + 8 * excess;
+    uint32_t beyond = latency + 16 * excess;
 
     return HOST_LOAD_TYPICAL + (beyond == 0 ? 0 : host_load_left(l, beyond, now));
 }

@@ -156,62 +156,75 @@ static bool in(const struct lb_tried *tried, uint32_t host)
     return false;
 }
 
-/* Each pick earns it its share; a whole round of fair picks is worth one. */
-static bool has_earned(struct host *h, uint32_t round)
+/* As much of |price| as |h| has. False: it has less than |least|, another worker was first. */
+static bool pay(struct host *h, uint32_t price, uint32_t least)
+{
+    uint32_t credit = atomic_load_explicit(&h->credit, memory_order_relaxed);
+
+    while (credit >= least) {
+        if (atomic_compare_exchange_weak_explicit(&h->credit, &credit,
+                                                  credit > price ? credit - price : 0,
+                                                  memory_order_relaxed, memory_order_relaxed))
+            return true;
+    }
+    return false;
+}
+
+static uint32_t earn(struct host *h)
 {
     uint32_t share = host_share(h);
-    uint32_t credit = atomic_fetch_add_explicit(&h->credit, share, memory_order_relaxed) + share;
 
-    return credit >= round &&
-           atomic_compare_exchange_strong_explicit(&h->credit, &credit, credit - round,
-                                                   memory_order_relaxed, memory_order_relaxed);
+    return atomic_fetch_add_explicit(&h->credit, share, memory_order_relaxed) + share;
 }
 
-static uint32_t pick_earned(const struct lb *lb, const struct host_set *hosts)
+/* What a turn costs: a whole round of fair picks is worth one. */
+static uint32_t price_of_turn(const struct lb *lb)
 {
-    uint32_t round = HOST_WHOLE * (lb->eligible_count + lb->partial_count);
-
-    for (uint32_t i = 0; i < lb->partial_count; i++) {
-        uint32_t host = lb->eligible[lb->eligible_count + i];
-
-        if (has_earned(hosts->at[host], round))
-            return host;
-    }
-    return LB_NO_HOST;
+    return HOST_WHOLE * (lb->eligible_count + lb->partial_count);
 }
 
-/* Where all that serve have a share only: the largest one that was not tried. */
+/*
+ * Each pick earns each of them its share; the one that has earned most, and |least|, pays for a
+ * turn. Where there are no others they share all there is, and it pays what all have earned.
+ */
 static uint32_t pick_partial(const struct lb *lb, const struct host_set *hosts,
-                             const struct lb_tried *tried)
+                             const struct lb_tried *tried, uint32_t least)
 {
-    uint32_t best = LB_NO_HOST, most = 0;
+    uint32_t best = LB_NO_HOST, most = 0, all = 0;
 
     for (uint32_t i = 0; i < lb->partial_count; i++) {
         uint32_t host = lb->eligible[lb->eligible_count + i];
-        uint32_t share = host_share(hosts->at[host]);
+        uint32_t credit = earn(hosts->at[host]);
 
-        if (!in(tried, host) && (best == LB_NO_HOST || share > most)) {
+        all += host_share(hosts->at[host]);
+        if (!in(tried, host) && (best == LB_NO_HOST || credit > most)) {
             best = host;
-            most = share;
+            most = credit;
         }
     }
-    return best;
+    if (best == LB_NO_HOST || most < least)
+        return LB_NO_HOST;
+    return pay(hosts->at[best], lb->eligible_count > 0 ? price_of_turn(lb) : all, least)
+               ? best
+               : LB_NO_HOST;
 }
 
 uint32_t lb_pick_other(struct lb *lb, const struct host_set *hosts, const struct lb_tried *tried,
                        struct rng *rng, mono_ns now)
 {
     struct lb_choice from;
-    uint32_t earned;
+    uint32_t earned = LB_NO_HOST;
 
     refresh(lb, hosts, rng);
-    earned = tried == NULL && lb->partial_count > 0 ? pick_earned(lb, hosts) : LB_NO_HOST;
+    if (tried == NULL && lb->partial_count > 0 && lb->eligible_count > 0)
+        earned = pick_partial(lb, hosts, NULL, price_of_turn(lb));
     if (earned != LB_NO_HOST)
         return earned;
     from = all_eligible(lb, hosts, now);
     if (tried != NULL)
         leave_out_tried(&from, lb, tried);
-    return from.count == 0 ? pick_partial(lb, hosts, tried) : rows[lb->kind].pick(lb, &from, rng);
+    return from.count == 0 ? pick_partial(lb, hosts, tried, 0)
+                           : rows[lb->kind].pick(lb, &from, rng);
 }
 
 uint32_t lb_pick(struct lb *lb, const struct host_set *hosts, const struct lb_tried *tried,

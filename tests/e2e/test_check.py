@@ -219,6 +219,52 @@ def test_the_bound_on_retries_at_once_is_explained(tmp_path):
         assert code == 0 and said in out, out + err
 
 
+ADAPTIVE = """listeners:
+  - {name: web, listen: 127.0.0.1:0, routes: [{cluster: a, timeout: 2s}]}
+clusters:
+  - name: a
+    endpoints: [{address: 127.0.0.1:1}, {address: 127.0.0.1:2}, {address: 127.0.0.1:3}, {address: 127.0.0.1:4}]
+"""
+
+
+def explained(tmp_path, resilience):
+    file = tmp_path / "explained.yaml"
+    file.write_text(ADAPTIVE + "    resilience: " + resilience + "\n")
+    code, out, err = check("-c", file, "--explain")
+    assert code == 0, out + err
+    return out
+
+
+def seconds_until_seen(text):
+    line = next(row for row in text.splitlines() if "3 times as long" in row)
+    return [float(s) for s in re.findall(r"after ([\d.]+)s with", line)]
+
+
+def test_detection_is_explained(tmp_path):
+    said = explained(tmp_path, "{profile: adaptive, readmit: {after: 4s, probes: 2, successes: 7, ramp: 3s}, "
+                               "ejection: {base: 20s, max: 2m}, capacity: {maxLoad: 60%}, "
+                               "escalate: {repeatedFor: 6m, timesPerHour: 5}}")
+    for part in ("profile adaptive: all evidence against its peers ejects a host", "down to 5 % of a fair share",
+                 "within 60 % of the load", "probed 4s after it went", "20s x times out, 2m at most",
+                 "after 7 probes in a row", "(2 at once at first", "to the whole within 3s",
+                 "out for 6m without a break, or 5 times within an hour"):
+        assert part in said, said
+    assert "every 30s" not in said  # no return by the clock beside a return on proof
+    assert "down to 20 %" in explained(tmp_path, "{profile: starter}")
+    assert "none beyond that" in explained(tmp_path, "{semantics: envoy}")
+    observed = explained(tmp_path, "{mode: observe}")
+    assert "nothing is done" in observed and "no rule ejects" in observed
+    assert "a human" not in explained(tmp_path, "{escalate: {repeatedFor: none, timesPerHour: none}}")
+
+
+def test_how_long_detection_takes_is_explained_by_rate_and_threshold(tmp_path):
+    quick = seconds_until_seen(explained(tmp_path, "{profile: adaptive}"))
+    slow = seconds_until_seen(explained(tmp_path, "{profile: adaptive, detect: {falseAlarms: 1 per week}}"))
+    assert len(quick) == 3 and quick[0] < quick[1] < quick[2]  # at 100, 10 and 1 request a second
+    assert quick[0] >= 1.4 and slow[2] > quick[2]
+    assert "not looked at" in explained(tmp_path, "{detect: {latency: off, errors: off}}")
+
+
 def test_a_name_is_as_many_hosts_as_it_has_addresses(tmp_path):
     file = tmp_path / "names.yaml"
     file.write_text(RISKY.replace("timeout: none", "timeout: 20s").replace("127.0.0.1:2", "localhost:2"))
