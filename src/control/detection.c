@@ -379,8 +379,8 @@ static bool passed_probe(struct watched *c, uint32_t index, const struct evidenc
     const struct detect *judge = &c->detection->judge;
     double n = life_of(c, index)->in_row + 1;
 
-    if (e->outcome != EVIDENCE_OK)
-        return false;
+    if (e->outcome != EVIDENCE_OK || (e->flags & EVIDENCE_DOUBTFUL) != 0)
+        return e->outcome == EVIDENCE_OK;
     note->places += detect_place(judge, index, e->class, e->first_us);
     return (judge->p99[e->class] == 0 || e->first_us <= PROBE_TIMES * judge->p99[e->class]) &&
            note->places <= n * PLACE_MOST + PLACE_SLACK;
@@ -405,6 +405,8 @@ void detection_learn(struct watched *c, uint32_t index, const struct evidence *e
     const struct life *l = life_of(c, index);
 
     c->detection->busy = true;
+    c->detection->learnt++;
+    c->detection->doubted += (e->flags & EVIDENCE_DOUBTFUL) != 0;
     turn_until(c, e->at, now);
     if (tells_of_life(l, e))
         learn_life(c, index, l->state == LIFE_RAMPING ? passed_ramp(e) : passed_probe(c, index, e),
@@ -417,6 +419,14 @@ void detection_learn(struct watched *c, uint32_t index, const struct evidence *e
     detect_learn(&c->detection->judge, index, e);
     if (e->outcome != EVIDENCE_OK)
         look_at(c, index, now);
+}
+
+void detection_doubt(struct watched *c)
+{
+    c->detection->busy = true;
+    c->detection->learnt++;
+    c->detection->doubted++;
+    cell_add(&c->state->outlier[OUTLIER_STAT_evidence_void], 1);
 }
 
 static void live(struct watched *c, uint32_t index, mono_ns now)

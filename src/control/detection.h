@@ -27,6 +27,9 @@ void detection_free(struct detection *d);
 /* About member |index|, in the order of their times. */
 void detection_learn(struct watched *c, uint32_t index, const struct evidence *e, mono_ns now);
 
+/* There was evidence that is none: this proxy itself was sick. */
+void detection_doubt(struct watched *c);
+
 /* All there was is learnt. False: nothing is under way, and it need not be called again before
  * there is evidence. */
 bool detection_look(struct watched *c, mono_ns now);

@@ -23,6 +23,8 @@ struct detection {
     struct scope scope;
     struct scope_host *scoped; /* as in the roster */
     enum scope_kind said;      /* the last verdict that was told */
+    uint32_t learnt;           /* in the half second under way */
+    uint32_t doubted;          /* of these, for what this proxy itself has */
     mono_ns next_turn;         /* the half second under way ends */
     mono_ns next_glance;       /* a tenth of it does */
     bool busy;                 /* there was evidence since the last look */

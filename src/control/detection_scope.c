@@ -162,11 +162,22 @@ static void shift(struct watched *c, mono_ns now)
     }
 }
 
+/* Most of what was seen in the half second is to be doubted. */
+static enum scope_caller caller_of(const struct watched *c)
+{
+    const struct detection *d = c->detection;
+
+    if (d->learnt == 0 || d->doubted * 2 < d->learnt)
+        return SCOPE_CALLER_WELL;
+    return c->watch->cut_off ? SCOPE_CALLER_CUT_OFF : SCOPE_CALLER_LATE;
+}
+
 void detection_scope_turn(struct watched *c, mono_ns now)
 {
     for (uint32_t i = 0; i < c->roster.count; i++)
         c->detection->scoped[i].out = is_out(host_of(c, i));
-    scope_turn(&c->detection->scope, SCOPE_CALLER_WELL);
+    scope_turn(&c->detection->scope, caller_of(c));
+    c->detection->learnt = c->detection->doubted = 0;
     shift(c, now);
     say_verdict(c, now);
 }

@@ -36,6 +36,7 @@ struct watched {
     struct outlier judge;
     struct roster roster;
     struct detection *detection; /* NULL: off */
+    struct detect_rate connects; /* lately, and those that came to nothing: caller.h */
     mono_ns changed_at;          /* a health was last published */
     uint32_t changed_slot;       /* whose */
 };
@@ -49,6 +50,8 @@ struct outlier_watch {
     struct timer tick; /* evidence is read; idle while there is none */
     uint32_t quiet;    /* ticks without any */
     struct evidence *batch;
+    mono_ns looked_at; /* caller.h */
+    bool cut_off;      /* nobody can be reached: what is seen is no evidence */
 };
 
 /* A trigger against member |index|: weighed, done, counted, told. */

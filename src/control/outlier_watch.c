@@ -6,6 +6,7 @@
 
 #include "base/list.h"
 #include "base/memory.h"
+#include "control/caller.h"
 #include "control/detection.h"
 #include "control/outlier_deeds.h"
 #include "control/panic_note.h"
@@ -337,13 +338,18 @@ static uint32_t collect(struct outlier_watch *w)
     return n;
 }
 
-static void learn(struct outlier_watch *w, const struct evidence *e, mono_ns now)
+static void learn(struct outlier_watch *w, struct evidence *e, mono_ns now)
 {
     struct watched *c = find(w, e->cluster);
     uint32_t index = c == NULL || c->detection == NULL ? UINT32_MAX : member_of(c, e->host);
 
-    if (index != UINT32_MAX)
+    if (index == UINT32_MAX)
+        return;
+    caller_learn(c, e);
+    if (caller_believes(w, e, now))
         detection_learn(c, index, e, now);
+    else
+        detection_doubt(c);
 }
 
 static bool look(struct outlier_watch *w, mono_ns now)
@@ -374,6 +380,7 @@ static void tick_due(struct timer *t, mono_ns now)
 
     for (uint32_t i = 0; i < n; i++)
         learn(w, &w->batch[i], now);
+    caller_look(w, now);
     w->quiet = look(w, now) || n > 0 ? 0 : w->quiet + 1;
     if (w->quiet < QUIET_TICKS || !sleep(w))
         wheel_arm(w->setup.wheel, &w->tick, mono_after(now, DETECTION_EVERY));

@@ -70,6 +70,8 @@ static uint8_t flags_of(const struct exchange *x, const struct attempt *a)
         flags |= EVIDENCE_FRESH;
     if (a->probe)
         flags |= EVIDENCE_PROBE;
+    if (x->cluster->witness->late)
+        flags |= EVIDENCE_DOUBTFUL;
     return flags;
 }
 

@@ -19,6 +19,7 @@ struct evidence_ring;
 struct witness {
     struct evidence_ring *ring;
     uint32_t open; /* attempts that may yet be late */
+    bool late;     /* our loop is: times say nothing */
     bool tell;     /* the watch sleeps: wake it, then say false */
 };
 

@@ -354,10 +354,10 @@ static void learn_answer(struct detect *d, uint32_t index, const struct evidence
         learn_connect(d, index, false);
     learn_error(d, index, failed, times);
     learn_age(d, index, false, times);
-    if (!failed)
-        learn_knee(d, d->hosts[index], s);
-    if (!failed)
-        learn_latency(d, d->hosts[index], s, true);
+    if (failed || (s->flags & EVIDENCE_DOUBTFUL) != 0)
+        return;
+    learn_knee(d, d->hosts[index], s);
+    learn_latency(d, d->hosts[index], s, true);
 }
 
 /* The host held it for all that time, and nobody knows for how long it would have. */

@@ -31,6 +31,8 @@ enum evidence_outcome { EVIDENCE_OUTCOMES(X) EVIDENCE_OUTCOME_COUNT };
 #define EVIDENCE_RETRY 1u /* not the request's first attempt */
 #define EVIDENCE_FRESH 2u /* on a connection that was opened for it */
 #define EVIDENCE_PROBE 4u /* a host that is out was given it, to see whether it is well again */
+#define EVIDENCE_DOUBTFUL                                                                          \
+    8u /* whoever saw it was late itself: what took long may have taken it here */
 
 #define EVIDENCE_NO_TIME UINT32_MAX
 

@@ -193,9 +193,21 @@ static void end_turn(struct worker *w, mono_ns due)
     lag = lag_of(began, due, w->now, w->ended);
     if (lag >= LAG_NOTED)
         lag_note(&w->cells->lag, lag, w->ended);
+    if (lag >= LAG_SICK)
+        lag_health_note(&w->health, lag, w->ended);
     worker_count(w, WORKER_turns, 1);
     atomic_store_explicit(&w->cells->at[WORKER_heap_allocations], w->allocations,
                           memory_order_relaxed);
+}
+
+/* Known before what is ready is looked at: how late that is, and so how much it says. */
+static void look_at_health(struct worker *w, mono_ns due)
+{
+    span_ns lag = lag_of(w->ended, due, w->now, w->now);
+
+    if (lag >= LAG_SICK)
+        lag_health_note(&w->health, lag, w->now);
+    w->witness.late = lag_health_is_sick(&w->health, w->now);
 }
 
 void worker_turn(struct worker *w)
@@ -204,6 +216,7 @@ void worker_turn(struct worker *w)
 
     poller_wait(w->setup.poller, mono_until(w->ended, due));
     w->now = clock_read(w->setup.clock);
+    look_at_health(w, due);
     poller_dispatch(w->setup.poller);
     read_mail(w);
     wheel_run(&w->wheel, w->now);

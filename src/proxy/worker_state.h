@@ -107,6 +107,7 @@ struct worker {
     struct cluster_pools **clusters; /* as in the snapshot */
     struct list retired;             /* struct cluster_pools that are no longer configured */
     struct witness witness;
+    struct lag_health health;
     struct timer lookout; /* for attempts that become late */
     struct timer accept_retry;
     struct timer drain_end;

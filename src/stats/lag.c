@@ -35,3 +35,20 @@ span_ns lag_worst(const struct lag *l, mono_ns now, unsigned seconds)
     }
     return worst * NS_PER_US;
 }
+
+void lag_health_note(struct lag_health *h, span_ns lag, mono_ns now)
+{
+    if (h->first == 0 || mono_since(h->last, now) > LAG_SOON + lag)
+        h->first = now;
+    h->last = now;
+    if (lag >= LAG_STOPPED)
+        h->stopped = now;
+}
+
+bool lag_health_is_sick(const struct lag_health *h, mono_ns now)
+{
+    if (h->stopped != 0 && mono_since(h->stopped, now) < LAG_SICK_FOR)
+        return true;
+    return h->first != 0 && mono_since(h->last, now) <= LAG_SOON &&
+           mono_since(h->first, h->last) >= LAG_SICK_FOR;
+}

@@ -7,6 +7,7 @@
 #define STATS_LAG_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/units.h"
@@ -37,5 +38,25 @@ void lag_note(struct lag *l, span_ns lag, mono_ns now);
 
 /* The longest of the last |seconds|, the present one included; 0: none was noted. */
 span_ns lag_worst(const struct lag *l, mono_ns now, unsigned seconds);
+
+/*
+ * Is the loop so late that what it measures says little of others? Kept turn by turn from zeroed
+ * memory: lags of LAG_SICK and more, each soon after the other, for LAG_SICK_FOR; or a single one
+ * of LAG_STOPPED, for that long after it.
+ */
+struct lag_health {
+    mono_ns first; /* of lags that came soon after each other */
+    mono_ns last;
+    mono_ns stopped; /* the end of the last single one; 0: none */
+};
+
+#define LAG_SICK     (20 * NS_PER_MS)
+#define LAG_SICK_FOR NS_PER_S
+#define LAG_SOON     (NS_PER_S / 4)
+#define LAG_STOPPED  (NS_PER_S / 2)
+
+/* LAG_SICK or more, that ended at |now|. */
+void lag_health_note(struct lag_health *h, span_ns lag, mono_ns now);
+bool lag_health_is_sick(const struct lag_health *h, mono_ns now);
 
 #endif

@@ -127,6 +127,9 @@ struct metric_info {
     X(verdict_changes, COUNTER, "firebreak: how often that changed")                               \
     X(accusations_held_by_verdict, COUNTER,                                                        \
       "firebreak: looks at a host that was accused, and whose fault it is not")                    \
+    X(evidence_void, COUNTER,                                                                      \
+      "firebreak: waits and failed connects that say nothing, as the proxy itself was late or "    \
+      "cut off")                                                                                   \
     X(ejections_detected_success_rate, COUNTER, "low success rates of answers seen")               \
     X(ejections_enforced_success_rate, COUNTER, "ejections for them")                              \
     X(ejections_detected_local_origin_success_rate, COUNTER, "low success rates of connects seen") \

@@ -119,9 +119,53 @@ static void it_is_the_worst_that_was_noted_in_the_last_seconds(void **state)
     }
 }
 
+static void lags_soon_after_each_other_for_a_second_make_it_sick(void **state)
+{
+    struct lag_health h = {0};
+    mono_ns now = 5 * NS_PER_S;
+    (void)state;
+
+    for (int i = 0; i < 10; i++, now += 100 * MS) {
+        lag_health_note(&h, 21 * MS, now);
+        assert_false(lag_health_is_sick(&h, now));
+    }
+    lag_health_note(&h, 21 * MS, now);
+    assert_true(lag_health_is_sick(&h, now));
+    assert_true(lag_health_is_sick(&h, now + LAG_SOON));
+    assert_false(lag_health_is_sick(&h, now + LAG_SOON + 1));
+}
+
+static void single_lags_are_no_sickness(void **state)
+{
+    struct lag_health h = {0};
+    (void)state;
+
+    assert_false(lag_health_is_sick(&h, 9 * NS_PER_S));
+    for (mono_ns now = NS_PER_S; now < 20 * NS_PER_S; now += 300 * MS) {
+        lag_health_note(&h, 30 * MS, now);
+        assert_false(lag_health_is_sick(&h, now));
+    }
+}
+
+static void a_stop_makes_it_sick_for_a_second(void **state)
+{
+    struct lag_health h = {0};
+    (void)state;
+
+    lag_health_note(&h, LAG_STOPPED - 1, 3 * NS_PER_S);
+    assert_false(lag_health_is_sick(&h, 3 * NS_PER_S));
+    lag_health_note(&h, LAG_STOPPED, 4 * NS_PER_S);
+    assert_true(lag_health_is_sick(&h, 4 * NS_PER_S));
+    assert_true(lag_health_is_sick(&h, 5 * NS_PER_S - 1));
+    assert_false(lag_health_is_sick(&h, 5 * NS_PER_S));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lags_soon_after_each_other_for_a_second_make_it_sick),
+        cmocka_unit_test(single_lags_are_no_sickness),
+        cmocka_unit_test(a_stop_makes_it_sick_for_a_second),
         cmocka_unit_test(woken_in_time_it_is_the_length_of_the_turn),
         cmocka_unit_test(woken_late_it_counts_from_when_the_timer_was_due),
         cmocka_unit_test(it_never_counts_what_was_before_the_wait),
