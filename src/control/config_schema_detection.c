@@ -46,7 +46,8 @@ const struct fields config_detect_fields = {
     .size = sizeof(struct config_detect),
     .rows = detect_rows,
     .help = "What the adaptive judge looks at. Each line is a sum in nats that rises while a host "
-            "looks worse than its peers, and accuses past one threshold.",
+            "looks worse than its peers, and accuses past one threshold "
+            "([detection.md](detection.md)).",
 };
 
 #define AT(member) offsetof(struct config_ejection, member)

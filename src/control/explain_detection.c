@@ -118,11 +118,9 @@ static void put_deeds(struct text *t, const struct cluster *c)
 
     explain_heading(t, "suspect");
     lint_say(t,
-             "accused of latency: it gets less, so that it works no longer than its peers, down to "
-             "%u %% of a fair share, and no retries",
+             "accused of latency: its share is cut by how slow it is, down to %u %% of a fair one, "
+             "until it looks like its peers again\n",
              d->life.least_share / 10);
-    explain_next_line(t);
-    text_str(t, "until it looks like its peers again\n");
     explain_heading(t, "out");
     if (d->profile != PROFILE_RULES)
         text_str(t, "accused of errors or of failed connects");
@@ -144,9 +142,10 @@ static void put_first_probe(struct text *t, const struct life_config *l)
 {
     if (l->quick)
         lint_say(t,
-                 "probed %s after it went, then at most 3s apart, after a minute out less and less "
-                 "often, up to %s x times out, %s at most",
-                 lint_span(l->after).text, lint_span(l->base).text, lint_span(l->max).text);
+                 "probed %s after it went, then every %s, after a minute out less and less often, "
+                 "up to %s x times out, %s at most",
+                 lint_span(l->after).text, lint_span(l->gap).text, lint_span(l->base).text,
+                 lint_span(l->max).text);
     else
         lint_say(t, "probed after %s x times out lately, %s at most", lint_span(l->base).text,
                  lint_span(l->max).text);
@@ -175,7 +174,7 @@ static void put_back(struct text *t, const struct life_config *l)
     explain_next_line(t);
     lint_say(t,
              "after %u probes in a row as good as its peers' answers (%u at once at first, paid "
-             "from the retry budget), its share grows from a tenth",
+             "from the retry budget), its share grows",
              l->successes, l->probes);
     explain_next_line(t);
     lint_say(t,
