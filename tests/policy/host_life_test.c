@@ -423,7 +423,7 @@ static void the_ramp_goes_by_time_and_by_outcomes(void **state)
     assert_int_equal(l.share, LIFE_RAMP_FROM);
     for (uint32_t i = 0; i < 100; i++)
         life_learn(&l, &patient, true, begin + 5 * S);
-    assert_int_equal(l.share, 650);
+    assert_int_equal(l.share, (LIFE_RAMP_FROM + LIFE_WHOLE) / 2);
     life_learn(&l, &patient, true, begin + 10 * S);
     assert_int_equal(l.state, LIFE_HEALTHY);
     assert_int_equal(l.share, LIFE_WHOLE);
@@ -431,8 +431,8 @@ static void the_ramp_goes_by_time_and_by_outcomes(void **state)
     l = probing(&patient, S);
     prove(&l, &patient, begin);
     check_step(life_learn(&l, &patient, true, begin + 60 * S), true, false, 0);
-    assert_int_equal(l.share, 350);
-    for (uint32_t i = 0; i < 12; i++)
+    assert_int_equal(l.share, LIFE_RAMP_FROM + LIFE_WHOLE / 20);
+    for (uint32_t i = 0; i < 10; i++)
         life_learn(&l, &patient, true, begin + 60 * S);
     assert_int_equal(l.state, LIFE_RAMPING);
     assert_int_equal(l.share, 950);
@@ -449,8 +449,8 @@ static void a_short_time_out_has_a_short_ramp(void **state)
     rest(&l, &c);
     prove(&l, &c, 10 * S);
     for (uint32_t i = 0; i < 100; i++)
-        life_learn(&l, &c, true, 11 * S);
-    assert_int_equal(l.share, 650);
+        life_learn(&l, &c, true, 10 * S + LIFE_RAMP_QUICK / 2);
+    assert_int_equal(l.share, (LIFE_RAMP_FROM + LIFE_WHOLE) / 2);
     life_learn(&l, &c, true, 10 * S + LIFE_RAMP_QUICK);
     assert_int_equal(l.state, LIFE_HEALTHY);
 
