@@ -186,7 +186,7 @@ uint32_t cluster_rt_pick_probe(struct cluster_rt *rt)
     return CLUSTER_RT_NO_HOST;
 }
 
-void cluster_rt_probe_passed(struct cluster_rt *rt)
+void cluster_rt_probe_over(struct cluster_rt *rt)
 {
     retry_budget_refund(&rt->state->retry_budget);
 }

@@ -65,8 +65,8 @@ uint32_t cluster_rt_pick_open(struct cluster_rt *rt);
  */
 uint32_t cluster_rt_pick_probe(struct cluster_rt *rt);
 
-/* The probe has passed: the token was not needed. */
-void cluster_rt_probe_passed(struct cluster_rt *rt);
+/* The probe has passed, or is called off: the token was not needed. */
+void cluster_rt_probe_over(struct cluster_rt *rt);
 
 /* One that is not in |tried|. */
 uint32_t cluster_rt_pick_other(struct cluster_rt *rt, const struct lb_tried *tried);

@@ -310,9 +310,14 @@ static void move_on(struct exchange *x, const struct exchange_event *e, mono_ns 
         .replayable = e->replayable,
         .local = e->fault == FAULT_LOCAL,
     };
-    uint32_t other = failover_host(x, &c, now);
+    uint32_t other = probing_remedy(x, e->replayable);
     struct retrying_choice choice;
 
+    if (other != LB_NO_HOST) {
+        attempt_again(x, other, ACTION_ATTEMPT, now, out);
+        return;
+    }
+    other = failover_host(x, &c, now);
     if (other != LB_NO_HOST) {
         x->failovers++;
         cluster_rt_count(x->cluster, CLUSTER_connect_failover, 1);
@@ -448,7 +453,7 @@ static void on_upstream_complete(struct exchange *x, const struct exchange_event
     if (!x->tunnel)
         witness_end(x, answered_with(x->status), now);
     if (attempt_present(x)->probe && x->status < 500)
-        cluster_rt_probe_passed(x->cluster);
+        cluster_rt_probe_over(x->cluster);
     attempt_end(x, ATTEMPT_ANSWERED, FLAG_NONE, now);
     x->state = EXCHANGE_DELIVERING;
     end_deadlines(x);
@@ -652,6 +657,8 @@ static void drop_attempt(struct exchange *x, uint32_t flags, mono_ns now, struct
         return;
     if (flags == FLAG_DC && sent_and_silent(x))
         witness_end(x, EVIDENCE_ABANDONED, now);
+    if (attempt_present(x)->probe)
+        cluster_rt_probe_over(x->cluster); /* nobody is left to make it good for */
     if (x->state == EXCHANGE_QUEUED)
         cluster_rt_count(x->cluster, CLUSTER_upstream_rq_cancelled, 1);
     actions_add_simple(out, ACTION_ABANDON);

@@ -25,6 +25,9 @@ uint32_t probing_remedy(struct exchange *x, bool replayable)
     return other >= CLUSTER_RT_ALL_FULL ? LB_NO_HOST : other;
 }
 
+#define PROBE_MOST (5 * NS_PER_S) /* where nothing is known to be late */
+
+/* Half of the request's time is left for whoever makes it good. */
 span_ns probing_timeout(struct exchange *x)
 {
     span_ns probe;
@@ -32,5 +35,7 @@ span_ns probing_timeout(struct exchange *x)
     if (!attempt_present(x)->probe)
         return x->per_try_timeout;
     probe = atomic_load_explicit(&x->cluster->state->probe_timeout, memory_order_relaxed);
-    return probe != 0 && probe < x->per_try_timeout ? probe : x->per_try_timeout;
+    if (probe == 0)
+        probe = PROBE_MOST;
+    return mono_min(mono_min(probe, x->per_try_timeout), x->timeout / 2);
 }
