@@ -100,24 +100,6 @@ static void inherit(struct detection *d, const struct detection *old)
     d->next_glance = old->next_glance;
 }
 
-bool detection_adopt(struct watched *c, mono_ns now)
-{
-    struct detection *old = c->detection;
-    struct detection *d = c->config->detection.on ? make(c, now) : NULL;
-
-    c->detection = d;
-    if (d != NULL) {
-        if (old != NULL)
-            inherit(d, old);
-        detection_stratify(c);
-        detect_adopt(&d->judge, &c->config->detection.detect, d->members, c->roster.count);
-        for (uint32_t i = 0; i < c->roster.count; i++)
-            detect_set_serving(&d->judge, i, life_serves(life_of(c, i)));
-    }
-    detection_free(old);
-    return d != NULL || !c->config->detection.on;
-}
-
 /* --- what the workers are told --- */
 
 static void show_probing(struct watched *c)
@@ -169,6 +151,62 @@ static void show_fleet(struct watched *c)
                           memory_order_relaxed);
     atomic_store_explicit(&c->state->retries_held, judge->fleet.slow && acts(c),
                           memory_order_relaxed);
+}
+
+/* --- other hosts, another configuration --- */
+
+/* Nothing is cut, tried or held any more. */
+static void let_go(struct watched *c)
+{
+    for (uint32_t i = 0; i < c->roster.count; i++) {
+        life_init(life_of(c, i));
+        grant(c, i, 0);
+        show_share(c, i);
+    }
+    for (uint32_t class = 0; class < EVIDENCE_CLASS_MAX; class ++)
+        atomic_store_explicit(&c->state->late_after[class], 0, memory_order_relaxed);
+    atomic_store_explicit(&c->state->probe_timeout, 0, memory_order_relaxed);
+    atomic_store_explicit(&c->state->retries_held, false, memory_order_relaxed);
+}
+
+/* Those that went out while the clock was to let them back. */
+static void take_over(struct watched *c, mono_ns now)
+{
+    for (uint32_t i = 0; i < c->roster.count; i++) {
+        if (!c->roster.members[i].host->ejected || !life_serves(life_of(c, i)))
+            continue;
+        (void)life_eject(life_of(c, i), rules_of_life(c), now);
+        show_share(c, i);
+    }
+}
+
+static void install(struct watched *c, const struct detection *old, mono_ns now)
+{
+    struct detection *d = c->detection;
+
+    if (old != NULL)
+        inherit(d, old);
+    detection_stratify(c);
+    detect_adopt(&d->judge, &c->config->detection.detect, d->members, c->roster.count);
+    if (acts(c))
+        take_over(c, now);
+    else
+        let_go(c);
+    for (uint32_t i = 0; i < c->roster.count; i++)
+        detect_set_serving(&d->judge, i, life_serves(life_of(c, i)));
+}
+
+bool detection_adopt(struct watched *c, mono_ns now)
+{
+    struct detection *old = c->detection;
+
+    c->detection = c->config->detection.on ? make(c, now) : NULL;
+    if (c->detection != NULL)
+        install(c, old, now);
+    else
+        let_go(c);
+    detection_free(old);
+    return c->detection != NULL || !c->config->detection.on;
 }
 
 /* --- steps of a life --- */

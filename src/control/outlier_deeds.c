@@ -412,8 +412,10 @@ void deeds_sweep(struct watched *c, mono_ns now)
 {
     uint32_t n = outlier_sweep(&c->judge, c->roster.scratch, now);
 
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
+        detection_note_pardoned(c, c->roster.scratch[i], now);
         tell_returned(c, c->roster.scratch[i], let_back(c, c->roster.scratch[i], now));
+    }
     outlier_weigh(&c->judge, OUTLIER_EXTERNAL, c->roster.scratch);
     consider_all(c, OUTLIER_SUCCESS_RATE, now);
     consider_all(c, OUTLIER_FAILURE_PERCENTAGE, now);

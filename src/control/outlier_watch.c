@@ -232,8 +232,10 @@ static void configure(struct watched *c, const struct cluster *config, struct ro
     c->roster = roster;
     c->config = config;
     outlier_adopt(&c->judge, &config->outlier, c->roster.members, c->roster.count);
-    if (!detection_adopt(c, now))
+    if (!detection_adopt(c, now)) {
+        c->judge.by_proof = false;
         log_event(c->watch->setup.log, LOG_WARNING, "detection.off", "no memory for it");
+    }
     deeds_show_active(c);
     if (!same && !config->outlier.enabled)
         deeds_sweep(c, now);

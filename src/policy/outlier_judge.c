@@ -22,6 +22,7 @@ void outlier_adopt(struct outlier *o, const struct outlier_config *c,
                    const struct outlier_member *members, uint32_t count)
 {
     o->config = c;
+    o->by_proof = c->return_on_proof;
     o->members = members;
     o->count = count;
     o->ejected = 0;
@@ -223,7 +224,7 @@ static void end_ejection(struct outlier *o, uint32_t index, mono_ns now)
 
 static bool time_is_over(const struct outlier *o, const struct outlier_host *h, mono_ns now)
 {
-    if (o->config->enabled && o->config->return_on_proof)
+    if (o->config->enabled && o->by_proof)
         return false;
     return !o->config->enabled || mono_since(h->ejected_at, now) >= h->eject_for;
 }

@@ -48,6 +48,7 @@ struct outlier {
     const struct outlier_member *members;
     uint32_t count;
     uint32_t ejected;
+    bool by_proof; /* who is out comes back when he is pardoned, not by the clock */
     struct rng *rng;
     struct outlier_rates rates[OUTLIER_ORIGIN_COUNT];
 };
