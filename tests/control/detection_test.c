@@ -397,10 +397,20 @@ static void adaptive_ejects_for_it_and_lets_it_back_soon(void **state)
     stop(&w);
 }
 
+static const struct badness three = {3, 0};
+
+static void serve_slowly(struct world *w, span_ns span)
+{
+    for (mono_ns end = w->now + span; w->now < end;) {
+        for (uint32_t i = 0; i < HOSTS; i++)
+            ask(w, i, &three);
+        pass_to(w, w->now + 100 * MS);
+    }
+}
+
 /* All of them are slow at once: nobody is to blame, and retries stop. */
 static void a_fleet_that_is_slow_ejects_nobody(void **state)
 {
-    static const struct badness three = {3, 0};
     struct set_up u = profile(PROFILE_ADAPTIVE);
     struct world w;
     (void)state;
@@ -408,11 +418,7 @@ static void a_fleet_that_is_slow_ejects_nobody(void **state)
     start(&w, &u);
     serve(&w, ALL, &fine, 30 * S);
     assert_false(w.state->retries_held);
-    for (uint32_t n = 0; n < 100; n++) {
-        for (uint32_t i = 0; i < HOSTS; i++)
-            ask(&w, i, &three);
-        pass_to(&w, w.now + 100 * MS);
-    }
+    serve_slowly(&w, 10 * S);
     assert_true(w.state->retries_held);
     assert_true(said(&w, "cluster.fleet_slowdown"));
     assert_int_equal(stat(&w, OUTLIER_STAT_ejections_enforced_total), 0);
@@ -446,6 +452,20 @@ static void who_observes_changes_nothing(void **state)
     assert_true(said(&w, "endpoint.observed"));
     assert_false(said(&w, "endpoint.accused"));
     assert_false(said(&w, "endpoint.state"));
+    stop(&w);
+}
+
+static void who_observes_a_slow_fleet_holds_no_retries(void **state)
+{
+    struct set_up u = observing();
+    struct world w;
+    (void)state;
+
+    start(&w, &u);
+    serve(&w, ALL, &fine, 30 * S);
+    serve_slowly(&w, 10 * S);
+    assert_true(said(&w, "cluster.fleet_slowdown"));
+    assert_false(w.state->retries_held);
     stop(&w);
 }
 
@@ -519,7 +539,10 @@ static void a_reload_keeps_what_is_learnt_though_hosts_come_and_go(void **state)
     serve(&w, ALL, &fine, 20 * S);
     serve(&w, ALL, &slow, 10 * S);
     assert_int_equal(life(&w, BAD), LIFE_SUSPECT);
+    assert_int_not_equal(w.state->late_after[CLASS_READ], 0);
     adopt(&w, &u, others);
+    pass_to(&w, w.now + 100 * MS);
+    assert_int_not_equal(w.state->late_after[CLASS_READ], 0);
     assert_int_equal(life(&w, BAD), LIFE_SUSPECT);
     assert_int_equal(host_share(host(&w, BAD)), 200);
     serve(&w, others, &slow, S);
@@ -584,6 +607,24 @@ static void where_it_is_switched_off_nobody_stays_cut_or_out(void **state)
     }
 }
 
+/* Outlier detection is switched off, and detection is not: all are back at once, and judged. */
+static void who_comes_back_as_ejection_is_switched_off_begins_anew(void **state)
+{
+    struct set_up u = profile(PROFILE_STARTER);
+    struct world w;
+    (void)state;
+
+    start(&w, &u);
+    serve(&w, ALL, &fine, 3 * S);
+    (void)outlier_watch_eject(w.watch, w.state, BAD, w.now);
+    u.outlier.enabled = false;
+    adopt(&w, &u, ALL);
+    assert_false(out(&w, BAD));
+    assert_int_equal(life(&w, BAD), LIFE_HEALTHY);
+    assert_int_equal(host_share(host(&w, BAD)), HOST_WHOLE);
+    stop(&w);
+}
+
 static void who_went_out_by_the_clock_comes_back_by_proof_where_that_is_asked_for_now(void **state)
 {
     struct set_up u = observing(), then = profile(PROFILE_STARTER);
@@ -633,11 +674,13 @@ int main(void)
         cmocka_unit_test(adaptive_ejects_for_it_and_lets_it_back_soon),
         cmocka_unit_test(a_fleet_that_is_slow_ejects_nobody),
         cmocka_unit_test(who_observes_changes_nothing),
+        cmocka_unit_test(who_observes_a_slow_fleet_holds_no_retries),
         cmocka_unit_test(beside_who_observes_the_rules_eject_and_the_clock_lets_back),
         cmocka_unit_test(by_hand_it_goes_the_same_way),
         cmocka_unit_test(a_reload_keeps_what_is_learnt_though_hosts_come_and_go),
         cmocka_unit_test(a_reload_while_it_is_probed_interrupts_nothing),
         cmocka_unit_test(where_it_is_switched_off_nobody_stays_cut_or_out),
+        cmocka_unit_test(who_comes_back_as_ejection_is_switched_off_begins_anew),
         cmocka_unit_test(who_went_out_by_the_clock_comes_back_by_proof_where_that_is_asked_for_now),
         cmocka_unit_test(without_evidence_the_watch_sleeps_and_the_next_wakes_it),
     };
