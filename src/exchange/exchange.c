@@ -302,6 +302,13 @@ static uint32_t failover_host(struct exchange *x, const struct retrying_case *c,
     return other;
 }
 
+/* Another host answers in the probed one's place. */
+static void take_over(struct exchange *x, uint32_t other, mono_ns now, struct actions *out)
+{
+    cluster_rt_count(x->cluster, CLUSTER_probe_made_good, 1);
+    attempt_again(x, other, ACTION_ATTEMPT, now, out);
+}
+
 static void move_on(struct exchange *x, const struct exchange_event *e, mono_ns now,
                     struct actions *out)
 {
@@ -314,7 +321,7 @@ static void move_on(struct exchange *x, const struct exchange_event *e, mono_ns 
     struct retrying_choice choice;
 
     if (other != LB_NO_HOST) {
-        attempt_again(x, other, ACTION_ATTEMPT, now, out);
+        take_over(x, other, now, out);
         return;
     }
     other = failover_host(x, &c, now);
@@ -403,13 +410,6 @@ static bool retry_answer(struct exchange *x, const struct exchange_event *e, mon
     discard_answer(x, e->status, now, out);
     go_on(x, &choice, now, out);
     return true;
-}
-
-/* Another host answers in the probed one's place. */
-static void take_over(struct exchange *x, uint32_t other, mono_ns now, struct actions *out)
-{
-    cluster_rt_count(x->cluster, CLUSTER_probe_made_good, 1);
-    attempt_again(x, other, ACTION_ATTEMPT, now, out);
 }
 
 /* A probe's failure is nobody's answer. */

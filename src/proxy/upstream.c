@@ -395,10 +395,9 @@ static bool is_marked(const struct stream *s, const struct message_head *head)
     return false;
 }
 
-/* What a head says for the question whether it is retried. */
+/* What a head says for the question whether the route retries it. */
 static void weigh(const struct stream *s, const struct message_head *head, struct exchange_event *e)
 {
-    e->replayable = replay_possible(s);
     e->marked = is_marked(s, head);
     e->rate_limited = envoy_field_value(head, BYTES("x-envoy-ratelimited")).data != NULL;
 }
@@ -408,7 +407,8 @@ static bool take_final(struct upstream *up, struct message_head *head, struct by
                        struct gather *g)
 {
     struct stream *s = up->stream;
-    struct exchange_event e = {.kind = EVENT_HEAD, .status = head->status};
+    struct exchange_event e = {
+        .kind = EVENT_HEAD, .status = head->status, .replayable = replay_possible(s)};
 
     if (s->x.retry != NULL)
         weigh(s, head, &e);
