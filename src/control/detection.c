@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "control/detection_age.h"
 #include "control/detection_say.h"
 #include "control/detection_scope.h"
 #include "policy/detect_verdict.h"
@@ -339,6 +340,8 @@ static void look_at(struct watched *c, uint32_t index, mono_ns now)
     for (int line = 0; line < DETECT_LINE_COUNT; line++) {
         if (!life_serves(life_of(c, index)) || now < c->detection->notes[index].next_try)
             return;
+        if (line == DETECT_AGE && !detection_age_accuses(c, index, now))
+            continue;
         if (detect_accuses(&c->detection->judge, index, (enum detect_line)line))
             accuse(c, index, (enum detect_line)line, now);
     }
@@ -454,6 +457,8 @@ void detection_learn(struct watched *c, uint32_t index, const struct evidence *e
             passed(c, e) ? c->detection->notes[index].passed + 1 : 0;
     if (!life_serves(l))
         return; /* what comes of its past, or of a probe, is no evidence of what it is to others */
+    if (!detection_age_learn(c, index, e, now))
+        return;
     detect_learn(&c->detection->judge, index, e);
     if (e->outcome != EVIDENCE_OK)
         look_at(c, index, now);

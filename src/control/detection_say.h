@@ -8,8 +8,13 @@
 #include "policy/host_life.h"
 #include "policy/scope.h"
 
+/* Do requests on connections that were opened since the others were given up come back? */
+enum age_fresh { AGE_FRESH_UNKNOWN, AGE_FRESH_WORKS, AGE_FRESH_FAILS };
+
 /* Of one host. */
 struct detection_note {
+    mono_ns refreshed_at; /* its connections were given up; 0: never */
+    enum age_fresh fresh;
     mono_ns next_try;  /* a guard kept it in: it is not asked again before */
     double places;     /* of the probes since the first, among its peers */
     uint32_t passed;   /* requests in a row, as fast as its peers' and no failure */

@@ -162,6 +162,7 @@ void exchange_move(struct exchange *x, uint32_t host)
 
     assert(x->state == EXCHANGE_QUEUED || x->state == EXCHANGE_PICKED);
     give_host_place(x);
+    witness_forget(x);
     atomic_fetch_sub_explicit(&attempt_host(x)->in_flight, 1, memory_order_relaxed);
     if (x->waits)
         endpoint_rt_uncount(x->cluster, a->host, ENDPOINT_rq_pending_active);
@@ -187,6 +188,7 @@ bool exchange_await_connect(struct exchange *x)
     x->try_deadline = MONO_NEVER; /* the connect has a time limit of its own */
     if (!connects_pend(x->cluster))
         attempt_give_place(x);
+    witness_open(x, attempt_present(x)->picked_at);
     return true;
 }
 

@@ -48,8 +48,9 @@ static void unlink_open(struct exchange *x)
 void witness_open(struct exchange *x, mono_ns now)
 {
     (void)now;
-    if (!watched(x) || x->watched || x->tunnel)
+    if (!watched(x) || x->tunnel)
         return;
+    unlink_open(x);
     x->watched = true;
     list_push_back(&x->cluster->open[x->class], &x->open);
     x->cluster->witness->open++;
@@ -130,6 +131,8 @@ static void tell_late(struct exchange *x, mono_ns now)
 {
     struct evidence e = evidence_of(x, EVIDENCE_LATE, now);
 
+    if (attempt_present(x)->connected_at == MONO_NEVER)
+        e.flags |= EVIDENCE_FRESH; /* it waits for a connection that is opened for it */
     unlink_open(x);
     put(x->cluster, &e);
 }

@@ -23,7 +23,10 @@ struct witness {
     bool tell;     /* the watch sleeps: wake it, then say false */
 };
 
-/* The present attempt's request is whole at the host: its time runs. */
+/*
+ * The present attempt waits for a connect, or its request is whole at the host: its time runs, anew
+ * each time.
+ */
 void witness_open(struct exchange *x, mono_ns now);
 
 /* The present attempt has come to |outcome|. */

@@ -36,8 +36,9 @@ struct host {
     _Atomic uint32_t in_flight;           /* attempts on it, all workers */
     _Atomic uint32_t cut; /* thousandths of a fair share that it does not get; read where the epoch
                              has changed */
-    _Atomic uint32_t credit; /* what it has earned of it */
-    _Atomic uint32_t probes; /* requests that it may yet be given though it is out */
+    _Atomic uint32_t credit;    /* what it has earned of it */
+    _Atomic uint32_t probes;    /* requests that it may yet be given though it is out */
+    _Atomic uint32_t refreshed; /* how often its connections were given up for fresh ones */
     struct host_load load;
     struct outlier_runs runs;
     struct limit connections; /* open to it, all workers; here and below */

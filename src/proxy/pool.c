@@ -201,6 +201,23 @@ static void close_ejected(struct cluster_pools *c)
     }
 }
 
+/* Requests hang on connections to it: the next ones get fresh ones. */
+static void refresh(struct cluster_pools *c)
+{
+    for (uint32_t i = 0; i < c->rt.hosts.count; i++) {
+        const struct host *h = c->rt.hosts.at[i];
+        struct pool *p = c->pools[i];
+        uint32_t refreshed =
+            h == NULL ? 0 : atomic_load_explicit(&h->refreshed, memory_order_relaxed);
+
+        if (refreshed == p->refreshed)
+            continue;
+        p->refreshed = refreshed;
+        close_idle(p);
+        drain_busy(p);
+    }
+}
+
 void pools_look(struct cluster_pools *c)
 {
     uint32_t epoch = atomic_load_explicit(c->rt.hosts.epoch, memory_order_acquire);
@@ -210,6 +227,7 @@ void pools_look(struct cluster_pools *c)
     c->epoch = epoch;
     if (cluster_rt_ejection_closes(&c->rt))
         close_ejected(c);
+    refresh(c);
     for (uint32_t i = 0; c->idle_count > 0 && i < c->pool_count; i++)
         if (!list_empty(&c->pools[i]->idle) && !cluster_rt_serves(&c->rt, i))
             close_idle(c->pools[i]);

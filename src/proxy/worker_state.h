@@ -24,6 +24,7 @@ struct pool {
     uint32_t waiting_count;
     bool wish_again;     /* a second time when the turn ends */
     bool out;            /* its host was not healthy when that was last looked at */
+    uint32_t refreshed;  /* the host's, when connections were last given up */
     struct list idle;    /* struct upstream, last used first */
     struct list waiting; /* struct stream, first come first */
     struct list served;  /* the worker's, where a waiting request got a connection in this turn */

@@ -127,6 +127,8 @@ struct metric_info {
     X(verdict_changes, COUNTER, "firebreak: how often that changed")                               \
     X(accusations_held_by_verdict, COUNTER,                                                        \
       "firebreak: looks at a host that was accused, and whose fault it is not")                    \
+    X(connections_refreshed, COUNTER,                                                              \
+      "firebreak: times a host's connections were given up because a request was late")            \
     X(evidence_void, COUNTER,                                                                      \
       "firebreak: waits and failed connects that say nothing, as the proxy itself was late or "    \
       "cut off")                                                                                   \
