@@ -7,6 +7,7 @@
 #   make check               layers, purity, headers, sizes, format
 #   make fuzz                every fuzz target for FUZZ_SECONDS (30)
 #   make bench               against HAProxy and nginx, as ratios
+#   make proof               docs/proof/detectors.md: what the judge reaches, made anew
 #   make bench-instructions  instructions and allocations per request
 #   make install             into DESTDIR and PREFIX (/usr/local)
 #   make clean
@@ -23,7 +24,7 @@ CC := gcc
 endif
 export CC
 
-.PHONY: all configure demo test unit e2e check fuzz bench bench-instructions install clean
+.PHONY: all configure demo test unit e2e check fuzz bench proof bench-instructions install clean
 
 all: configure
 	@ninja -C $(BUILD) firebreak
@@ -51,6 +52,9 @@ fuzz:
 
 bench: all
 	@BUILD=$(BUILD) scripts/bench
+
+proof: configure
+	@BUILD=$(BUILD) scripts/proof-detectors
 
 bench-instructions: configure
 	@BUILD=$(BUILD) scripts/bench-instructions

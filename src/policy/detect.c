@@ -152,7 +152,7 @@ void detect_acquit(struct detect *d, uint32_t index)
     memset(h->lately, 0, sizeof(h->lately));
     memset(h->just_now, 0, sizeof(h->just_now));
     h->rated = false;
-    h->slow_since = 0;
+    h->slow_since = h->late_since = 0;
     for (uint32_t c = 0; c < EVIDENCE_CLASS_MAX; c++) {
         h->seen[c] = 0;
         if (h->series[c] != NULL && pool_of(d, c, h->stratum) != NULL)

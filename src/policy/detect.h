@@ -88,6 +88,7 @@ struct detect_host {
     double deviation;    /* of |ratio| from |usual|, the mean of them */
     double ratio;        /* natural logarithm: its median to its peers' */
     double gate;         /* |ratio| has to reach it */
+    uint32_t late_since; /* tenth since which |ratio| is past |gate|; 0: it is not */
     uint32_t slow_since; /* tenth since which it is three times slower; 0: it is not */
     bool rated;          /* |ratio| and |gate| are of now */
     double ratio_sum;    /* only while |ratio| is worked out */

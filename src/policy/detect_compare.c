@@ -156,6 +156,10 @@ static void rate_host(const struct detect *d, struct detect_host *h)
     if (h->rated)
         h->ratio = h->ratio_sum / h->ratio_weight;
     h->gate = fmax(RATIO_LEAST, DEVIATIONS * DEVIATION_SURE * d->deviation);
+    if (!detect_past_gate(h))
+        h->late_since = 0;
+    else if (h->late_since == 0)
+        h->late_since = d->tenth;
     time_much_slower(d, h);
 }
 

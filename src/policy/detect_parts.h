@@ -52,12 +52,13 @@
 #define ANSWERS_LEAST      5 /* of a host, for a median */
 
 bool detect_past_gate(const struct detect_host *h);
+#define LATE_TENTHS 1 /* that it is past the gate: one look is not enough */
 
 /* --- three times slower, as far as the noise of a median lets us see --- */
 
 #define MUCH_SLOWER      1.0986122886681098 /* ln 3 */
-#define MUCH_BEGINS      1.9                /* mean deviations that it may fall short of that ... */
-#define MUCH_GOES_ON     2.7                /* ... and once it has begun */
+#define MUCH_BEGINS      2.2                /* mean deviations that it may fall short of that ... */
+#define MUCH_GOES_ON     3.0                /* ... and once it has begun */
 #define SURE_TENTHS      20                 /* it stays so for that long */
 #define GLANCE_HOSTS_MAX 256                /* with more, what a glance costs is not worth it */
 

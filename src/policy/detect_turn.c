@@ -98,8 +98,9 @@ static bool is_open(const struct detect *d, uint32_t index)
     const struct detect_host *h = d->hosts[index];
     uint32_t much = detect_much_slower(d, index);
 
-    return h->serving && detect_accuses(d, index, DETECT_RANK) &&
-           (!detect_past_gate(h) || (much > 0 && much < SURE_TENTHS));
+    return h->serving && detect_sum(d, index, DETECT_RANK) > d->config.threshold / 2 &&
+           (h->late_since == 0 || d->tenth - h->late_since < LATE_TENTHS ||
+            (much > 0 && much < SURE_TENTHS));
 }
 
 void detect_glance(struct detect *d)
@@ -155,7 +156,7 @@ enum detect_guard detect_guard_of(const struct detect *d, uint32_t index, enum d
         return DETECT_CROWD;
     if (line == DETECT_RANK && !h->rated)
         return DETECT_NOT_RATED;
-    if (line == DETECT_RANK && !detect_past_gate(h))
+    if (line == DETECT_RANK && (h->late_since == 0 || d->tenth - h->late_since < LATE_TENTHS))
         return DETECT_GATE;
     return DETECT_HOLDS;
 }
