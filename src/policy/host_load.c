@@ -6,6 +6,7 @@
 #define SMOOTHS_FAILING 5
 #define SMOOTHS_TYPICAL 64
 #define BEYOND_MOST     20000u /* twenty times */
+#define TYPICAL_LEAST   2000u  /* microseconds */
 #define TYPICAL_MOST    4      /* one answer counts as so many times the typical one at most */
 
 static uint32_t get(const _Atomic uint32_t *at)
@@ -43,9 +44,11 @@ static uint32_t learn_typical(_Atomic uint32_t *typical, uint32_t us)
     return next;
 }
 
+/* What takes next to no time is not told apart: there scheduling is most of it. */
 static uint32_t beyond(uint32_t us, uint32_t typical)
 {
-    uint64_t times = (uint64_t)us * HOST_LOAD_TYPICAL / typical;
+    uint32_t usual = typical > TYPICAL_LEAST ? typical : TYPICAL_LEAST;
+    uint64_t times = (uint64_t)us * HOST_LOAD_TYPICAL / usual;
 
     if (times <= HOST_LOAD_TYPICAL)
         return 0;
