@@ -66,6 +66,9 @@ void config_build_outlier(struct config_build *b, const struct config_cluster *f
 /* config_build_detection.c: after config_build_outlier, whose words it may narrow. */
 void config_build_detection(struct config_build *b, const struct config_cluster *from,
                             struct cluster *c);
+/* config_build_rules.c: resilience.rules. |d| has its profile. */
+void config_build_rules(struct config_build *b, const struct field_items *from,
+                        struct detection_config *d);
 /* config_build_retry.c: NULL where a route has none, or where memory or words were wrong. */
 const struct route_retry *config_build_retry(struct config_build *b,
                                              const struct config_retry *from);

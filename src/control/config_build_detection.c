@@ -127,6 +127,7 @@ void config_build_detection(struct config_build *b, const struct config_cluster 
     if (only_looks_on(from))
         d->mode = DETECTION_OBSERVE;
     build_detect(&own->detect, &d->detect);
+    config_build_rules(b, &own->rules, d);
     build_readmit(&own->readmit, &d->life);
     d->max_load = own->capacity.max_load_permille / 1000.0;
     d->life.repeated_for = own->escalate.repeated_for;

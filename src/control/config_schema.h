@@ -264,6 +264,18 @@ struct config_detect {
     uint32_t false_alarms; /* a week; 0: not said */
 };
 
+/* Of resilience.rules. */
+struct config_detect_rule {
+    struct field_head head;
+    uint32_t signal;    /* enum rule_signal */
+    uint32_t at_least;  /* 0: not said, here and below */
+    struct bytes above; /* what it is depends on the signal */
+    span_ns within;
+    uint32_t windows;
+    uint32_t min_requests;
+    uint32_t with; /* from RULE_ERROR on; RULE_SIGNAL_COUNT: none */
+};
+
 struct config_ejection {
     struct field_head head;
     uint32_t cap_permille;
@@ -303,6 +315,7 @@ struct config_resilience {
     struct config_differences differences;
     struct config_outlier_more outlier;
     struct config_detect detect;
+    struct field_items rules; /* of struct config_detect_rule */
     struct config_ejection ejection;
     struct config_readmit readmit;
     struct config_capacity capacity;
@@ -432,6 +445,8 @@ extern const struct fields config_ejection_fields;
 extern const struct fields config_readmit_fields;
 extern const struct fields config_capacity_fields;
 extern const struct fields config_escalate_fields;
+/* config_schema_rules.c */
+extern const struct fields config_detect_rule_fields;
 /* config_schema_outlier.c */
 extern const struct fields config_outlier_more_fields;
 extern const struct fields config_differences_fields;

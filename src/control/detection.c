@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "control/detection_age.h"
+#include "control/detection_rules.h"
 #include "control/detection_say.h"
 #include "control/detection_scope.h"
 #include "policy/detect_verdict.h"
@@ -44,6 +45,7 @@ void detection_free(struct detection *d)
     memory_give(d->members);
     memory_give(d->notes);
     memory_give(d->scoped);
+    memory_give(d->ruled);
     memory_give(d);
 }
 
@@ -55,7 +57,8 @@ static bool make_members(struct watched *c, struct detection *d)
     d->members = memory_take_array(room, sizeof(struct detect_host *));
     d->notes = memory_take_array(room, sizeof(*d->notes));
     d->scoped = memory_take_array(room, sizeof(*d->scoped));
-    if (d->members == NULL || d->notes == NULL || d->scoped == NULL)
+    d->ruled = memory_take_array(room, sizeof(struct rules_host *));
+    if (d->members == NULL || d->notes == NULL || d->scoped == NULL || d->ruled == NULL)
         return false;
     for (uint32_t i = 0; i < c->roster.count; i++) {
         struct host *h = host_of(c, i);
@@ -65,6 +68,7 @@ static bool make_members(struct watched *c, struct detection *d)
         if (h->detected == NULL)
             return false;
         d->members[i] = h->detected;
+        d->ruled[i] = &h->ruled;
         d->notes[i] = (struct detection_note){.passed = 0};
     }
     return true;
@@ -189,12 +193,15 @@ static void install(struct watched *c, const struct detection *old, mono_ns now)
         inherit(d, old);
     detection_stratify(c);
     detect_adopt(&d->judge, &c->config->detection.detect, d->members, c->roster.count);
+    detection_rules_adopt(c, old);
     if (acts(c))
         take_over(c, now);
     else
         let_go(c);
-    for (uint32_t i = 0; i < c->roster.count; i++)
+    for (uint32_t i = 0; i < c->roster.count; i++) {
         detect_set_serving(&d->judge, i, life_serves(life_of(c, i)));
+        d->ruled[i]->serving = life_serves(life_of(c, i));
+    }
 }
 
 bool detection_adopt(struct watched *c, mono_ns now)
@@ -238,6 +245,7 @@ static void follow(struct watched *c, uint32_t index, enum life_state before, st
     if (!step.changed)
         return;
     detect_set_serving(&c->detection->judge, index, life_serves(l));
+    c->detection->ruled[index]->serving = life_serves(l);
     if (l->state == LIFE_PROBING && before == LIFE_EJECTED)
         c->detection->notes[index].places = 0;
     if (l->state == LIFE_RAMPING && before == LIFE_PROBING)
@@ -268,6 +276,7 @@ void detection_note_ejected(struct watched *c, uint32_t index, mono_ns now)
     before = life_of(c, index)->state;
     follow(c, index, before, life_eject(life_of(c, index), rules_of_life(c), now), now);
     detect_acquit(&c->detection->judge, index);
+    rules_acquit(&c->detection->rules, index);
 }
 
 void detection_note_pardoned(struct watched *c, uint32_t index, mono_ns now)
@@ -278,6 +287,7 @@ void detection_note_pardoned(struct watched *c, uint32_t index, mono_ns now)
         return;
     before = life_of(c, index)->state;
     detect_acquit(&c->detection->judge, index);
+    rules_acquit(&c->detection->rules, index);
     follow(c, index, before, life_pardon(life_of(c, index), now), now);
 }
 
@@ -368,6 +378,7 @@ static void review(struct watched *c, uint32_t index, mono_ns now)
     struct life *l = life_of(c, index);
 
     if (l->state != LIFE_SUSPECT || scope_concerns(&c->detection->scope, index) ||
+        detection_rules_suspect(c, index, now) ||
         (!is_cleared(c, index) && c->detection->notes[index].passed < PASSED_CLEARS))
         return;
     detect_acquit(&c->detection->judge, index);
@@ -460,8 +471,10 @@ void detection_learn(struct watched *c, uint32_t index, const struct evidence *e
     if (!detection_age_learn(c, index, e, now))
         return;
     detect_learn(&c->detection->judge, index, e);
+    rules_learn(&c->detection->rules, index, e);
     if (e->outcome != EVIDENCE_OK)
         look_at(c, index, now);
+    detection_rules_look(c, index, now);
 }
 
 void detection_doubt(struct watched *c)
@@ -486,8 +499,10 @@ bool detection_look(struct watched *c, mono_ns now)
     bool busy = c->detection->busy;
 
     turn_until(c, now, now);
+    rules_turn(&c->detection->rules, now);
     for (uint32_t i = 0; i < c->roster.count; i++) {
         look_at(c, i, now);
+        detection_rules_look(c, i, now);
         live(c, i, now);
         busy |= life_of(c, i)->state != LIFE_HEALTHY;
     }

@@ -60,7 +60,7 @@ static void say_evidence(struct watched *c, uint32_t index, enum detect_line lin
               exp(ratio), exp(h->gate));
 }
 
-static bool may_say(struct watched *c, uint32_t index, mono_ns now)
+bool say_may(struct watched *c, uint32_t index, mono_ns now)
 {
     struct detection_note *n = &c->detection->notes[index];
 
@@ -75,27 +75,68 @@ void say_accused(struct watched *c, uint32_t index, enum detect_line line, enum 
 {
     if (guard == OUTLIER_GUARD_NONE)
         say_evidence(c, index, line, "endpoint.accused", "ejected");
-    else if (may_say(c, index, now))
+    else if (say_may(c, index, now))
         say_evidence(c, index, line, "endpoint.accused", outlier_guard_text(guard));
 }
 
 void say_held(struct watched *c, uint32_t index, enum detect_line line, enum detect_guard guard,
               mono_ns now)
 {
-    if (may_say(c, index, now))
+    if (say_may(c, index, now))
         say_evidence(c, index, line, "endpoint.accusation_held", detect_guard_text(guard));
 }
 
 void say_full(struct watched *c, uint32_t index, enum detect_line line, mono_ns now)
 {
-    if (may_say(c, index, now))
+    if (say_may(c, index, now))
         say_evidence(c, index, line, "endpoint.capacity", "the others could not carry its load");
 }
 
 void say_observed(struct watched *c, uint32_t index, enum detect_line line, mono_ns now)
 {
-    if (may_say(c, index, now))
+    if (say_may(c, index, now))
         say_evidence(c, index, line, "endpoint.observed", "would be cut or ejected");
+}
+
+#define VALUE_ROOM 96
+
+/* What it found, in the rule's own terms. */
+static const char *finding_text(const struct rule *r, const struct rule_finding *f, char *room)
+{
+    struct text t;
+
+    text_init(&t, room, VALUE_ROOM);
+    switch (rule_kind_of(r->signal)) {
+    case RULE_OF_RUN:
+    case RULE_OF_COUNT:
+        text_u64(&t, f->requests);
+        text_str(&t, " of them");
+        break;
+    case RULE_OF_SHARE:
+    case RULE_OF_WAIT:
+        text_double(&t, 100 * f->value, 1);
+        text_str(&t, " % of ");
+        text_u64(&t, f->requests);
+        text_str(&t, " requests");
+        break;
+    case RULE_OF_MULTIPLE:
+        text_double(&t, f->value, 2);
+        text_str(&t, " times its peers' median, window ");
+        text_u64(&t, f->windows);
+        break;
+    }
+    return text_end(&t);
+}
+
+void say_ruled(struct watched *c, uint32_t index, const struct rule_finding *f, const char *what)
+{
+    const struct rule *r = &c->detection->rules.rules[f->number];
+    char room[VALUE_ROOM];
+
+    log_event(c->watch->setup.log, LOG_WARNING, "endpoint.rule",
+              "%.*s of cluster %.*s: %s: rule %" PRIu32 " (%s): %s%s; %s", WHOM(c, index), what,
+              f->number + 1, rule_signal_text(r->signal), finding_text(r, f, room),
+              f->agreed ? "" : ", the signal beside it does not agree", rule_basis_text(f->basis));
 }
 
 void say_fleet(struct watched *c, mono_ns now)
@@ -121,7 +162,7 @@ void say_scoped(struct watched *c, uint32_t index, enum detect_line line, enum s
                 mono_ns now)
 {
     cell_add(&c->state->outlier[OUTLIER_STAT_accusations_held_by_verdict], 1);
-    if (may_say(c, index, now))
+    if (say_may(c, index, now))
         say_evidence(c, index, line, "endpoint.accusation_held", scope_kind_text(whose));
 }
 

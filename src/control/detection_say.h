@@ -5,6 +5,7 @@
 
 #include "control/detection.h"
 #include "policy/detect.h"
+#include "policy/detect_rules.h"
 #include "policy/host_life.h"
 #include "policy/scope.h"
 
@@ -19,10 +20,13 @@ struct detection_note {
     double places;     /* of the probes since the first, among its peers */
     uint32_t passed;   /* requests in a row, as fast as its peers' and no failure */
     mono_ns next_line; /* no line about what is held back before */
+    bool ruled;        /* a rule speaks against it, and that is counted */
 };
 
 struct detection {
     struct detect judge;
+    struct rules_judge rules;
+    struct rules_host **ruled;    /* as in the roster */
     struct detect_host **members; /* as in the roster */
     struct detection_note *notes;
     struct scope scope;
@@ -51,6 +55,8 @@ void say_scoped(struct watched *c, uint32_t index, enum detect_line line, enum s
                 mono_ns now);
 void say_verdict(struct watched *c, mono_ns now);
 void say_observed(struct watched *c, uint32_t index, enum detect_line line, mono_ns now);
+bool say_may(struct watched *c, uint32_t index, mono_ns now);
+void say_ruled(struct watched *c, uint32_t index, const struct rule_finding *f, const char *what);
 void say_fleet(struct watched *c, mono_ns now);
 
 #endif

@@ -141,6 +141,11 @@ LINT_TRAP(lint_pair_changed_by_half);
 LINT_TRAP(lint_port_drops_blocks);
 LINT_TRAP(lint_subset_drops_blocks);
 
+/* lint_rules.c */
+LINT_TRAP(lint_rules_only_counted);
+LINT_TRAP(lint_rule_lacks_peers);
+LINT_TRAP(lint_rule_one_failure);
+
 /* lint_file.c */
 LINT_TRAP(lint_admin_exposed);
 LINT_TRAP(lint_route_never_reached);

@@ -50,6 +50,9 @@ const struct lint_trap lint_traps[] = {
     {"probes-without-budget", LINT_CLUSTER, LINT_DANGER, lint_probes_without_budget},
     {"readmit-few-successes", LINT_CLUSTER, LINT_WARNING, lint_readmit_few_successes},
     {"return-on-proof", LINT_CLUSTER, LINT_ADVICE, lint_return_on_proof},
+    {"rules-only-counted", LINT_CLUSTER, LINT_WARNING, lint_rules_only_counted},
+    {"rule-lacks-peers", LINT_CLUSTER, LINT_WARNING, lint_rule_lacks_peers},
+    {"rule-one-failure", LINT_CLUSTER, LINT_DANGER, lint_rule_one_failure},
 
     {"zero-limit", LINT_CLUSTER, LINT_DANGER, lint_zero_limit},
     {"connections-not-requests", LINT_CLUSTER, LINT_WARNING, lint_connections_not_requests},

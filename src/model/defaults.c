@@ -51,6 +51,9 @@ const struct detection_config default_detection = {
              .least_share = 200,
              .repeated_for = 300 * NS_PER_S,
              .times_per_hour = 3},
+    .rules = rules_default,
+    .rule_count = RULES_DEFAULT_COUNT,
+    .rules_act = false,
     .max_load = 0.75,
 };
 

@@ -60,12 +60,14 @@ struct host_state *host_state_create(const struct address *address, struct bytes
 
 void host_state_free(struct host_state *h)
 {
-    if (h != NULL && h->host.detected != NULL) {
+    if (h == NULL)
+        return;
+    if (h->host.detected != NULL) {
         detect_host_release(h->host.detected);
         memory_give(h->host.detected);
     }
-    if (h != NULL)
-        memory_give(h->raw);
+    rules_host_release(&h->host.ruled);
+    memory_give(h->raw);
 }
 
 static uint64_t sum_of_all(const struct host_state *h, unsigned m)

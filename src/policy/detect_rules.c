@@ -121,8 +121,12 @@ static void adopt_host(struct rules_host *h, const struct rules_judge *j)
 void rules_adopt(struct rules_judge *j, const struct rule *rules, uint32_t rule_count,
                  struct rules_host **hosts, uint32_t count)
 {
+    uint64_t layout = layout_of(rules, rule_count);
+
     assert(rule_count <= RULES_MAX);
-    j->layout = layout_of(rules, rule_count);
+    if (layout != j->layout)
+        memset(j->window, 0, sizeof(j->window));
+    j->layout = layout;
     for (uint32_t i = 0; i < rule_count; i++)
         j->rules[i] = rules[i];
     j->rule_count = rule_count;

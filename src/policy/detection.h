@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "policy/detect.h"
+#include "policy/detect_rules.h"
 #include "policy/host_life.h"
 
 /* Constant after PROFILE_, name as configured. */
@@ -33,6 +34,9 @@ struct detection_config {
     enum detection_profile profile;
     struct detect_config detect;
     struct life_config life;
+    const struct rule *rules;
+    uint32_t rule_count;
+    bool rules_act;  /* else what they would have done is counted */
     double max_load; /* of the others, for latency to take a host out; 1: where they slow down */
 };
 

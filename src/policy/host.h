@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "policy/detect.h"
+#include "policy/detect_rules.h"
 #include "policy/host_life.h"
 #include "policy/host_load.h"
 #include "policy/limit.h"
@@ -55,6 +56,7 @@ struct host {
     struct outlier_host judged; /* control thread only, here and below */
     struct life life;
     struct detect_host *detected; /* NULL: nothing is learnt of it */
+    struct rules_host ruled;
 };
 
 static inline void host_init(struct host *h)

@@ -121,6 +121,8 @@ struct metric_info {
     X(ejections_enforced_consecutive_local_origin_failure, COUNTER, "ejections for them")          \
     X(ejections_detected_detection, COUNTER, "firebreak: hosts that detection would have ejected") \
     X(ejections_enforced_detection, COUNTER, "firebreak: ejections by detection")                  \
+    X(ejections_detected_rules, COUNTER, "firebreak: hosts that a rule speaks against")            \
+    X(ejections_enforced_rules, COUNTER, "firebreak: ejections by a rule")                         \
     X(verdict, GAUGE,                                                                              \
       "firebreak: what is wrong: 0 nothing, 1 a node, 2 nodes, 3 a version, 4 a zone, 5 the "      \
       "fleet, 6 a dependency, 7 the caller, 8 the mix of classes, 9 too little capacity")          \

@@ -213,7 +213,6 @@ static void what_does_not_exist_yet_is_said_to_come_later(void **state)
          "'http2' is not supported yet: it comes with HTTP/2"},
         {OF_CLUSTER("protocol: auto"), 5, 13, "'auto' is not supported yet: it comes with HTTP/2"},
         {OF_CLUSTER("loadBalancer: maglev"), 5, 17, "it comes with consistent hashing"},
-        {OF_CLUSTER("resilience: {rules: []}"), 5, 16, "'rules' is not supported yet"},
         {OF_CLUSTER("trafficPolicy: {loadBalancer: {consistentHash: {}}}"), 5, 34,
          "'consistentHash' is not supported yet: it comes with consistent hashing; write simple:"},
         {OF_CLUSTER("trafficPolicy: {outlierDetection: {minHealthPercent: 101}}"), 5, 56,
