@@ -145,6 +145,45 @@ static void text_ejection(const struct prefix *at, const struct host *h, mono_ns
     line_number(at, "firebreak_back_in_ms", e.left_ms);
 }
 
+static void text_share(const struct prefix *at, const char *name, double share)
+{
+    char room[32];
+    struct text t;
+
+    text_init(&t, room, sizeof(room));
+    text_double(&t, share, 3);
+    if (share >= 0)
+        line_text(at, name, text_bytes(&t));
+}
+
+static void text_named(const struct prefix *at, const struct load_named *n)
+{
+    char name[LOAD_NAME_MAX + 32], value[64];
+    struct text t;
+
+    text_init(&t, name, sizeof(name));
+    text_str(&t, "firebreak_load_named_");
+    text_str(&t, n->name);
+    text_end(&t);
+    text_init(&t, value, sizeof(value));
+    text_double(&t, n->value, 3);
+    line_text(at, name, text_bytes(&t));
+}
+
+/* The host's own word. */
+static void text_load(const struct prefix *at, const struct host *h, mono_ns now)
+{
+    struct load_report said;
+
+    if (!host_report_read(&h->report, &said, now))
+        return;
+    text_share(at, "firebreak_load_cpu", said.cpu);
+    text_share(at, "firebreak_load_memory", said.memory);
+    text_share(at, "firebreak_load_application", said.application);
+    for (uint32_t i = 0; i < said.named_count; i++)
+        text_named(at, &said.named[i]);
+}
+
 static void text_host(struct admin_call *call, const struct cluster *c, uint32_t i)
 {
     const struct endpoint *e = &c->endpoints[i];
@@ -167,6 +206,7 @@ static void text_host(struct admin_call *call, const struct cluster *c, uint32_t
     line_rate(&at, "local_origin_success_rate", &h->success_rate[OUTLIER_LOCAL]);
     text_ejection(&at, h, call->view->now);
     text_drain(&at, state, call->view->now);
+    text_load(&at, h, call->view->now);
 }
 
 static void text_limits(const struct prefix *at, const char *const keys[4],
@@ -315,6 +355,29 @@ static void json_drain(struct json *j, const struct host_state *h, mono_ns now)
     json_object_end(j);
 }
 
+static void json_share(struct json *j, const char *key, double share)
+{
+    if (share >= 0)
+        json_double(j, key, share, 3);
+}
+
+static void json_load(struct json *j, const struct host *h, mono_ns now)
+{
+    struct load_report said;
+
+    if (!host_report_read(&h->report, &said, now))
+        return;
+    json_object(j, "load");
+    json_share(j, "cpu", said.cpu);
+    json_share(j, "memory", said.memory);
+    json_share(j, "application", said.application);
+    json_object(j, "named");
+    for (uint32_t i = 0; i < said.named_count; i++)
+        json_double(j, said.named[i].name, said.named[i].value, 3);
+    json_object_end(j);
+    json_object_end(j);
+}
+
 static void json_own(struct json *j, const struct host_state *h, mono_ns now)
 {
     struct ejection e = ejection_of(&h->host, now);
@@ -328,6 +391,7 @@ static void json_own(struct json *j, const struct host_state *h, mono_ns now)
         json_u64(j, "back_in_ms", e.left_ms);
     }
     json_drain(j, h, now);
+    json_load(j, &h->host, now);
     json_object_end(j);
 }
 

@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-#define FIELD_NAME_MAX 21 /* "sec-websocket-version" */
+#define FIELD_NAME_MAX 25 /* "endpoint-load-metrics-bin" */
 
 /* BYTES for the initialisers of constants. */
 #define WORD(literal)                                                                              \
@@ -32,7 +32,8 @@ static const uint8_t fields_by_length[FIELD_NAME_MAX + 1][4] = {
     [17] = {FIELD_TRANSFER_ENCODING, FIELD_X_FORWARDED_PROTO, FIELD_SEC_WEBSOCKET_KEY},
     [18] = {FIELD_PROXY_AUTHENTICATE},
     [19] = {FIELD_PROXY_AUTHORIZATION},
-    [21] = {FIELD_SEC_WEBSOCKET_VERSION},
+    [21] = {FIELD_SEC_WEBSOCKET_VERSION, FIELD_ENDPOINT_LOAD_METRICS},
+    [25] = {FIELD_ENDPOINT_LOAD_METRICS_BIN},
 };
 
 #define BIT(id) (UINT32_C(1) << (id))

@@ -37,7 +37,9 @@
     X(SEC_WEBSOCKET_KEY, "sec-websocket-key")                                                      \
     X(SEC_WEBSOCKET_VERSION, "sec-websocket-version")                                              \
     X(FORWARDED, "forwarded")                                                                      \
-    X(MAX_FORWARDS, "max-forwards")
+    X(MAX_FORWARDS, "max-forwards")                                                                \
+    X(ENDPOINT_LOAD_METRICS, "endpoint-load-metrics")                                              \
+    X(ENDPOINT_LOAD_METRICS_BIN, "endpoint-load-metrics-bin")
 
 #define X(id, text) FIELD_##id,
 enum field_id { FIELD_OTHER, KNOWN_FIELDS(X) FIELD_ID_COUNT };

@@ -153,8 +153,9 @@ static const struct field capacity_rows[] = {
      .min = 100,
      .max = 1000,
      .preset = 750,
-     .help = "of the load at which latency begins to grow, learnt from the traffic: where the "
-             "others would be past it, a slow host is not ejected but gets less"},
+     .help = "of their capacity as hosts report it (ORCA, `endpoint-load-metrics`; where half of "
+             "them do), else of the load at which latency begins to grow, learnt from the traffic: "
+             "where the others would be past it, a slow host is not ejected but gets less"},
     {.name = NULL},
 };
 #undef AT

@@ -494,10 +494,23 @@ static void live(struct watched *c, uint32_t index, mono_ns now)
         follow(c, index, before, life_turn(l, rules_of_life(c), now), now);
 }
 
+/* What hosts say of themselves, for the judge. */
+static void read_reports(struct watched *c, mono_ns now)
+{
+    for (uint32_t i = 0; i < c->roster.count; i++) {
+        struct detect_host *h = c->detection->members[i];
+
+        h->utilization = host_report_utilization(&host_of(c, i)->report, now);
+        h->reports = h->utilization >= 0;
+        h->cut = LIFE_WHOLE - host_share(host_of(c, i));
+    }
+}
+
 bool detection_look(struct watched *c, mono_ns now)
 {
     bool busy = c->detection->busy;
 
+    read_reports(c, now);
     turn_until(c, now, now);
     rules_turn(&c->detection->rules, now);
     for (uint32_t i = 0; i < c->roster.count; i++) {

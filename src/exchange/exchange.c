@@ -360,6 +360,8 @@ static void weigh_head(struct exchange *x, const struct exchange_event *e, mono_
     assert(x->state == EXCHANGE_SENT);
     attempt_learn(x, OUTLIER_ANSWERED, e->status, now, out);
     attempt_present(x)->status = e->status;
+    if (e->load != NULL)
+        host_report_learn(&attempt_host(x)->report, e->load, now);
 }
 
 static void accept_head(struct exchange *x, const struct exchange_event *e, mono_ns now,

@@ -83,6 +83,7 @@ struct exchange_event {
     bool rate_limited; /* HEAD: it has x-envoy-ratelimited */
     bool held_up;      /* TIME: the client does not take what there is of the answer */
     uint64_t bytes;    /* UPSTREAM_COMPLETE: of the answer's body */
+    const struct load_report *load; /* HEAD: the host's own word; NULL: it said nothing */
 };
 
 enum action_kind {

@@ -71,8 +71,11 @@ struct detect_bucket {
 
 /* The judge's memory of one host. Zeroed memory is that of a new one. */
 struct detect_host {
-    uint32_t stratum; /* hosts of another one are no peers in latency */
-    bool serving;     /* requests go to it as to others: its peers are compared with it */
+    uint32_t stratum;   /* hosts of another one are no peers in latency */
+    bool serving;       /* requests go to it as to others: its peers are compared with it */
+    bool reports;       /* it says how loaded it is: |utilization| */
+    uint32_t cut;       /* thousandths of a fair share that it does not get */
+    double utilization; /* share of its capacity, by its own word */
     double sum[DETECT_LINE_COUNT];
     double gain[DETECT_LINE_COUNT];                 /* of the half second under way */
     mono_ns risen[DETECT_LINE_COUNT];               /* of failures: the sum was last nothing */
@@ -198,7 +201,10 @@ enum detect_guard detect_guard_of(const struct detect *d, uint32_t index, enum d
  */
 double detect_place(const struct detect *d, uint32_t index, uint32_t class, uint32_t us);
 
-/* How loaded the others would be without it: 1 is where their latency begins to grow (knee.h). */
+/*
+ * How loaded the others would be without it: by what they report, where half of them do; else 1 is
+ * where their latency begins to grow (knee.h).
+ */
 double detect_load_without(const struct detect *d, uint32_t index);
 
 /* Failures the host's peers have, as a share; at least a thousandth. */

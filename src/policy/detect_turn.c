@@ -126,15 +126,6 @@ void detect_turn(struct detect *d)
 
 /* --- accusations --- */
 
-double detect_load_without(const struct detect *d, uint32_t index)
-{
-    uint32_t serving = 0;
-
-    for (uint32_t i = 0; i < d->count; i++)
-        serving += d->hosts[i]->serving;
-    return knee_load(&d->knee, serving, serving - d->hosts[index]->serving);
-}
-
 static bool of_latency(enum detect_line line)
 {
     return line == DETECT_RANK || line == DETECT_TAIL || line == DETECT_AGE;

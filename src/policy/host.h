@@ -15,6 +15,7 @@
 #include "policy/detect_rules.h"
 #include "policy/host_life.h"
 #include "policy/host_load.h"
+#include "policy/host_report.h"
 #include "policy/limit.h"
 #include "policy/outlier_judge.h"
 #include "policy/outlier_runs.h"
@@ -41,6 +42,7 @@ struct host {
     _Atomic uint32_t probes;    /* requests that it may yet be given though it is out */
     _Atomic uint32_t refreshed; /* how often its connections were given up for fresh ones */
     struct host_load load;
+    struct host_report report;
     struct outlier_runs runs;
     struct limit connections; /* open to it, all workers; here and below */
     struct limit pending;     /* requests that wait for a connection to it */

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "codec/orca.h"
 #include "exchange/lifetime.h"
 #include "io/error.h"
 #include "proxy/downstream.h"
@@ -402,13 +403,27 @@ static void weigh(const struct stream *s, const struct message_head *head, struc
     e->rate_limited = envoy_field_value(head, BYTES("x-envoy-ratelimited")).data != NULL;
 }
 
+/* What the host says of its load; NULL: nothing. */
+static const struct load_report *load_of(const struct message_head *head, struct load_report *room)
+{
+    struct bytes any = message_value(head, FIELD_ENDPOINT_LOAD_METRICS);
+    struct bytes binary = message_value(head, FIELD_ENDPOINT_LOAD_METRICS_BIN);
+
+    if (any.len > 0 && orca_read(any, room))
+        return room;
+    return binary.len > 0 && orca_read_binary(binary, room) ? room : NULL;
+}
+
 /* The final head, or a 101: into |g|, by way of the exchange. False: that was the end of it. */
 static bool take_final(struct upstream *up, struct message_head *head, struct bytes *in,
                        struct gather *g)
 {
     struct stream *s = up->stream;
-    struct exchange_event e = {
-        .kind = EVENT_HEAD, .status = head->status, .replayable = replay_possible(s)};
+    struct load_report room;
+    struct exchange_event e = {.kind = EVENT_HEAD,
+                               .status = head->status,
+                               .replayable = replay_possible(s),
+                               .load = load_of(head, &room)};
 
     if (s->x.retry != NULL)
         weigh(s, head, &e);
