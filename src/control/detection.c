@@ -141,13 +141,22 @@ static void show_share(struct watched *c, uint32_t index)
     set_cut(c, index, life_serves(l) ? l->share : LIFE_WHOLE);
 }
 
+/* Whether a request without a class of its own is a large one is known by its answer only. */
+static uint32_t late_after(const struct detect *judge, uint32_t class)
+{
+    uint32_t own = judge->late_after[class];
+    uint32_t large = judge->late_after[CLASS_LARGE];
+
+    return class < CLASS_LARGE && own != 0 && large > own ? large : own;
+}
+
 static void show_fleet(struct watched *c)
 {
     const struct detect *judge = &c->detection->judge;
     uint32_t most = 0;
 
     for (uint32_t class = 0; class < EVIDENCE_CLASS_MAX; class ++) {
-        uint32_t after = judge->late_after[class];
+        uint32_t after = late_after(judge, class);
 
         atomic_store_explicit(&c->state->late_after[class], after, memory_order_relaxed);
         most = after > most ? after : most;

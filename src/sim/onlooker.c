@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/onlooker.h"
 
+#include <string.h>
+
 #include "policy/host.h"
 #include "policy/host_life.h"
 
@@ -44,11 +46,23 @@ static void look(struct onlooker *o, mono_ns now)
     }
 }
 
+static void look_at_verdict(struct onlooker *o, mono_ns now)
+{
+    uint64_t kind = cell_read(&rig_state(o->rig)->outlier[OUTLIER_STAT_verdict]);
+
+    if (kind == o->verdict)
+        return;
+    o->verdicts[o->verdict] += mono_since(o->verdict_since, now);
+    o->verdict = (enum scope_kind)kind;
+    o->verdict_since = now;
+}
+
 static void after_turn(struct world_watch *w, mono_ns now)
 {
     struct onlooker *o = CONTAINER_OF(w, struct onlooker, watch);
     uint32_t epoch = atomic_load_explicit(rig_state(o->rig)->hosts.epoch, memory_order_relaxed);
 
+    look_at_verdict(o, now);
     if (epoch == o->epoch)
         return;
     o->epoch = epoch;
@@ -67,6 +81,25 @@ void onlooker_forget(struct onlooker *o)
             .last_back = MONO_NEVER,
         };
     look(o, now);
+    memset(o->verdicts, 0, sizeof(o->verdicts));
+    o->verdict_since = now;
+}
+
+enum scope_kind onlooker_verdict(struct onlooker *o)
+{
+    enum scope_kind most = SCOPE_NONE;
+    span_ns longest = NS_PER_S;
+    mono_ns now = o->rig->world.now;
+
+    o->verdicts[o->verdict] += mono_since(o->verdict_since, now);
+    o->verdict_since = now;
+    for (int k = SCOPE_NONE + 1; k < SCOPE_KIND_COUNT; k++) {
+        if (o->verdicts[k] < longest)
+            continue;
+        longest = o->verdicts[k];
+        most = (enum scope_kind)k;
+    }
+    return most;
 }
 
 void onlooker_init(struct onlooker *o, struct rig *r)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "policy/scope.h"
 #include "sim/rig.h"
 
 struct seen_host {
@@ -26,6 +27,9 @@ struct onlooker {
     struct rig *rig;
     uint32_t epoch;
     struct seen_host hosts[RIG_HOSTS_MAX];
+    enum scope_kind verdict; /* as the proxy says it is now, ... */
+    mono_ns verdict_since;
+    span_ns verdicts[SCOPE_KIND_COUNT]; /* ... and for how long it said what, so far */
 };
 
 /* From now on; the rig has started. */
@@ -36,6 +40,9 @@ void onlooker_forget(struct onlooker *o);
 
 /* How often hosts in |which|, a bit each, went out. */
 uint32_t onlooker_outs(const struct onlooker *o, uint64_t which);
+
+/* The verdict that held for longest, where one did for a second in all; else SCOPE_NONE. */
+enum scope_kind onlooker_verdict(struct onlooker *o);
 
 /* Hosts that were out, or had no more than |share|, at some time; a bit each. */
 uint64_t onlooker_out(const struct onlooker *o);

@@ -610,6 +610,8 @@ static void note_road(struct server *s)
     const struct net_path *p = &s->site->path;
     bool up = s->listener != NULL && !p->black_hole && !p->refuse && !p->unreachable;
 
+    if (up && s->down_since != MONO_NEVER && s->blamable)
+        server_blame(s); /* up to now it gave cause */
     if (up)
         s->down_since = MONO_NEVER;
     else if (s->down_since == MONO_NEVER)
