@@ -86,7 +86,8 @@ enum work_state admin_work(struct admin *a, struct admin_call *call)
     struct admin_view view = look(a);
     enum work_state state;
 
-    view.snapshot = call->work->snapshot;
+    if (call->work->snapshot != NULL)
+        view.snapshot = call->work->snapshot;
     call->view = &view;
     call->slice_end = mono_after(clock_read(a->setup.clock), WORK_SLICE);
     state = call->work->more(call->work, call);

@@ -28,6 +28,7 @@ struct conn {
     enum conn_state state;
     struct timer deadline;
     struct timer next_turn; /* the next request is here already */
+    struct timer nap;       /* of its work */
     uint8_t *in;            /* what was received and not yet used */
     size_t in_len;
     struct http1_scan scan;
@@ -69,6 +70,7 @@ static void forget(struct conn *c)
 {
     wheel_cancel(wheel_of(c), &c->deadline);
     wheel_cancel(wheel_of(c), &c->next_turn);
+    wheel_cancel(wheel_of(c), &c->nap);
     list_remove(&c->in_admin);
     list_remove(&c->in_working);
     work_end(&c->call);
@@ -220,6 +222,21 @@ static void wait_for_slice(struct conn *c)
     wheel_arm(wheel_of(c), &a->work, AT_ONCE);
 }
 
+static void nap_over(struct timer *t, mono_ns now)
+{
+    (void)now;
+    wait_for_slice(CONTAINER_OF(t, struct conn, nap));
+}
+
+/* All is sent: the client keeps up. Whether it is still there is seen by reading. */
+static void nap(struct conn *c)
+{
+    if (c->in_len == 0)
+        read_more(c);
+    arm(c, ADMIN_ANSWER_TIMEOUT);
+    wheel_arm(wheel_of(c), &c->nap, mono_after(control_now(c->admin->setup.control), WORK_NAP));
+}
+
 static void piece_done(struct conn *c)
 {
     if (c->call.work == NULL) {
@@ -312,6 +329,9 @@ static void work_on(struct conn *c)
     case WORK_WAITS:
         list_push_back(&c->admin->working, &c->in_working);
         c->admin->work_waits = true;
+        return;
+    case WORK_NAPS:
+        nap(c);
         return;
     case WORK_DONE:
         work_end(&c->call);
@@ -489,13 +509,16 @@ static void on_received(void *owner, struct bytes data)
         return;
     if (c->state == CONN_REQUEST && c->in_len == 0)
         arm(c, ADMIN_REQUEST_TIMEOUT);
+    if (c->state == CONN_ANSWER)
+        read_no_more(c); /* its next request; one piece of it is enough for now */
     if (keep(c, data))
         step(c);
     else
         abort_now(c);
 }
 
-/* Told only while more is read: what is here, if anything, is no whole request. */
+/* Told only while more is read: what is here, if anything, is no whole request, or its answer has
+ * no end. */
 static void on_ended(void *owner)
 {
     close_now(owner);
@@ -505,7 +528,7 @@ static void on_writable(void *owner)
 {
     struct conn *c = owner;
 
-    if (c->state == CONN_ANSWER && list_empty(&c->in_working))
+    if (c->state == CONN_ANSWER && list_empty(&c->in_working) && !timer_armed(&c->nap))
         write_on(c);
 }
 
@@ -534,6 +557,7 @@ static struct conn *conn_create(struct admin *a, struct link *l, uint32_t *count
     c->opened_at = control_now(a->setup.control);
     timer_init(&c->deadline, deadline_due);
     timer_init(&c->next_turn, next_turn_due);
+    timer_init(&c->nap, nap_over);
     page_init(&c->page, PAGE_LIMIT);
     list_init(&c->in_working);
     list_push_back(&a->conns, &c->in_admin);

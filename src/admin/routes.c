@@ -21,6 +21,12 @@ const struct admin_route admin_routes[] = {
     {"/drain_listeners", ADMIN_POST, start_drain,
      "stop listening, finish what is under way, then exit (?graceful, ?inboundonly: the same; "
      "?graceful&skip_exit: connections only, listening goes on)"},
+    {"/events", ADMIN_GET, show_events,
+     "every decision about a host as a server-sent event, as it is made (?since=N: from number N "
+     "on, ?follow=no: ends with the newest one)"},
+    {"/explain", ADMIN_GET, show_explain,
+     "why a host is in or out, what guards would say, what was decided (?cluster=NAME, ?host=NAME, "
+     "?format=json)"},
     {"/healthcheck/fail", ADMIN_POST, fail_healthcheck,
      "/ready says 503, each answer ends its connection; listening goes on"},
     {"/healthcheck/ok", ADMIN_POST, pass_healthcheck, "takes /healthcheck/fail back"},
@@ -29,6 +35,9 @@ const struct admin_route admin_routes[] = {
     {"/logging", ADMIN_POST, set_logging,
      "level of the daemon's log (?level=debug|info|warning|error)"},
     {"/memory", ADMIN_GET, show_memory, "memory in use, as JSON"},
+    {"/peers", ADMIN_GET, show_peers,
+     "endpoints side by side by class: outcomes, latency as a multiple of their peers', share, "
+     "state (?cluster=NAME, ?format=json)"},
     {"/quitquitquit", ADMIN_POST, start_quit, "exit at once"},
     {"/ready", ADMIN_GET, show_ready, "LIVE, or 503 and DRAINING"},
     {"/reload", ADMIN_POST, start_reload,

@@ -21,6 +21,7 @@ enum admin_action { ADMIN_NOTHING, ADMIN_SHED, ADMIN_DRAIN, ADMIN_QUIT };
 #define ADMIN_TEXT        "text/plain; charset=UTF-8"
 #define ADMIN_HTML        "text/html; charset=UTF-8"
 #define ADMIN_JSON        "application/json"
+#define ADMIN_EVENTS      "text/event-stream"
 #define ADMIN_PROMETHEUS  "text/plain; version=0.0.4; charset=utf-8"
 #define ADMIN_OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
 

@@ -4,17 +4,22 @@
 #include "admin/pages.h"
 #include "base/memory.h"
 
+void *work_begin_stream(struct admin_call *call, size_t size)
+{
+    call->work = memory_take(size);
+    if (call->work == NULL)
+        call_refuse(call, 503, "out of memory");
+    return call->work;
+}
+
 void *work_begin(struct admin_call *call, size_t size)
 {
-    struct admin_work *w = memory_take(size);
+    struct admin_work *w = work_begin_stream(call, size);
 
-    if (w == NULL) {
-        call_refuse(call, 503, "out of memory");
+    if (w == NULL)
         return NULL;
-    }
     w->snapshot = snapshot_take(call->view->snapshot);
     control_read_begin(call->control, &w->reader);
-    call->work = w;
     return w;
 }
 
@@ -31,7 +36,9 @@ void work_end(struct admin_call *call)
     if (w == NULL)
         return;
     call->work = NULL;
-    control_read_end(&w->reader);
-    snapshot_drop(w->snapshot);
+    if (w->snapshot != NULL) {
+        control_read_end(&w->reader);
+        snapshot_drop(w->snapshot);
+    }
     w->free(w);
 }

@@ -74,6 +74,7 @@ void config_build(struct config_build *b, const struct config_file *file)
     s->user = config_build_copy(b, file->user);
     config_build_access_log(b, &file->access_log);
     s->outlier_event_log = config_build_copy(b, file->outlier_event_log);
+    s->journal = config_build_copy(b, file->journal);
     s->memory_limit = file->memory_limit;
     build_drain(b, file);
     config_build_clusters(b, file);

@@ -351,6 +351,12 @@ static const struct field file_rows[] = {
      .at = AT(outlier_event_log),
      .help = "a path, where there is to be one: a line of JSON for each ejection and return, in "
              "Envoy's form, and for what is done by hand (docs/admin.md); opened anew at USR1"},
+    {.name = "journal",
+     .kind = FIELD_TEXT,
+     .at = AT(journal),
+     .help =
+         "a path, where there is to be one: a line of JSON for each decision about a host, with "
+         "all that it was made of (docs/explain.md); opened anew at USR1"},
     {.name = "memoryLimit",
      .kind = FIELD_SIZE,
      .at = AT(memory_limit),

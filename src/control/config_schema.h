@@ -388,6 +388,7 @@ struct config_file {
     struct bytes user;
     struct config_access_log access_log;
     struct bytes outlier_event_log;
+    struct bytes journal;
     uint64_t memory_limit;
     span_ns drain_wait;
     span_ns drain_timeout;

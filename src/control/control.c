@@ -9,6 +9,7 @@
 #include "control/event_log.h"
 #include "control/health_news.h"
 #include "control/host_hand.h"
+#include "control/journal.h"
 #include "control/limit_watch.h"
 #include "control/outlier_watch.h"
 #include "control/succession.h"
@@ -41,6 +42,7 @@ struct control {
     struct timer limits; /* are looked at */
     struct timer drain;  /* the drain wait is over */
     struct event_log *events;
+    struct journal *journal;
     struct outlier_watch *watch;
     struct list readers; /* struct control_reader */
     struct host_hand *hand;
@@ -253,6 +255,7 @@ static bool put_in_force(struct control *c, struct snapshot *root, struct snapsh
         return false;
     c->snapshot = snapshot_take(full);
     event_log_set(c->events, full->outlier_event_log);
+    journal_set(c->journal, full->journal);
     host_hand_adopt(c->hand, full);
     discovery_adopt(c->discovery, root, full);
     c->settled = false;
@@ -410,11 +413,27 @@ bool control_drains(const struct control *c)
 void control_reopen(struct control *c)
 {
     event_log_reopen(c->events);
+    journal_reopen(c->journal);
 }
 
 const _Atomic uint64_t *control_events_dropped(const struct control *c)
 {
     return event_log_dropped(c->events);
+}
+
+const _Atomic uint64_t *control_journal_dropped(const struct control *c)
+{
+    return journal_dropped(c->journal);
+}
+
+struct journal *control_journal(const struct control *c)
+{
+    return c->journal;
+}
+
+struct outlier_watch *control_watch(const struct control *c)
+{
+    return c->watch;
 }
 
 void control_quit(struct control *c)
@@ -467,9 +486,11 @@ static bool start_watch(struct control *c, const struct control_setup *setup)
     };
 
     c->events = watch.events = event_log_create(setup->files, c->log);
-    if (c->events == NULL)
+    c->journal = watch.journal = journal_create(setup->files, c->log);
+    if (c->events == NULL || c->journal == NULL)
         return false;
     event_log_set(c->events, c->snapshot->outlier_event_log);
+    journal_set(c->journal, c->snapshot->journal);
     c->watch = outlier_watch_create(&watch);
     return c->watch != NULL && outlier_watch_adopt(c->watch, c->snapshot, c->now);
 }
@@ -526,6 +547,7 @@ void control_free(struct control *c)
     for (uint32_t i = 0; c->outboxes != NULL && i < c->worker_count; i++)
         snapshot_drop(c->outboxes[i].snapshot);
     event_log_free(c->events);
+    journal_free(c->journal);
     snapshot_drop(c->snapshot);
     memory_give(c->outboxes);
     memory_give(c);

@@ -25,6 +25,8 @@
 #include "model/snapshot.h"
 
 struct control;
+struct journal;
+struct outlier_watch;
 struct reloader;
 
 struct control_setup {
@@ -98,11 +100,16 @@ void control_shed(struct control *c);
 void control_drain(struct control *c);
 bool control_drains(const struct control *c);
 
-/* The event log is opened anew (after a rotation). */
+/* The event log and the journal are opened anew (after a rotation). */
 void control_reopen(struct control *c);
 
-/* How many of its lines were dropped; lives as long as |c|. */
+/* How many of its lines were dropped, and of the journal's; they live as long as |c|. */
 const _Atomic uint64_t *control_events_dropped(const struct control *c);
+const _Atomic uint64_t *control_journal_dropped(const struct control *c);
+
+/* What was decided, and who decides: to be looked at. */
+struct journal *control_journal(const struct control *c);
+struct outlier_watch *control_watch(const struct control *c);
 
 /* Workers end at once. */
 void control_quit(struct control *c);

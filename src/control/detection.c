@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "control/decision_take.h"
 #include "control/detection_age.h"
 #include "control/detection_rules.h"
 #include "control/detection_say.h"
@@ -270,7 +271,7 @@ static void learn_life(struct watched *c, uint32_t index, bool passed, mono_ns n
 
     life_of(c, index)->least_gap = least_gap(c);
     if (before == LIFE_RAMPING && !passed) {
-        detection_eject(c, index, DETECT_ERRORS_MANY, now);
+        detection_eject(c, index, DETECT_LINE_COUNT, now);
         return;
     }
     follow(c, index, before, life_learn(life_of(c, index), rules_of_life(c), passed, now), now);
@@ -306,26 +307,63 @@ void detection_note_pardoned(struct watched *c, uint32_t index, mono_ns now)
 #define PASSED_CLEARS 10
 #define COMMON_RATE   0.1 /* of the peers' requests fail: what is common is never blamed on one */
 
-void detection_suspect(struct watched *c, uint32_t index, uint32_t share, mono_ns now)
+/* By what was taken before. */
+void detection_suspect_for(struct watched *c, uint32_t index, uint32_t share, struct decision *d)
 {
     enum life_state before = life_of(c, index)->state;
+    mono_ns now = d->when;
 
     if (before == LIFE_HEALTHY)
         c->detection->notes[index].passed = 0;
     follow(c, index, before, life_suspect(life_of(c, index), rules_of_life(c), share, now), now);
+    if (before == LIFE_HEALTHY)
+        say_suspected(c, index, d);
 }
 
-/* Where a guard keeps it in, its share is cut all the same. */
-void detection_eject(struct watched *c, uint32_t index, enum detect_line line, mono_ns now)
+void detection_suspect(struct watched *c, uint32_t index, uint32_t share, mono_ns now)
 {
-    enum outlier_guard guard = deeds_detected(c, index, now);
+    struct decision d;
 
-    say_accused(c, index, line, guard, now);
+    decision_take(c, index, DETECT_LINE_COUNT, now, &d);
+    d.cause = CAUSE_SCOPE;
+    detection_suspect_for(c, index, share, &d);
+}
+
+/* By what was taken before. Where a guard keeps it in, its share is cut all the same. */
+static void eject(struct watched *c, uint32_t index, struct decision *d)
+{
+    enum outlier_guard guard = deeds_detected(c, index, d->when);
+
+    say_accused(c, index, guard, d);
     if (guard == OUTLIER_GUARD_NONE)
         return;
-    c->detection->notes[index].next_try = mono_after(now, ASK_AGAIN);
+    c->detection->notes[index].next_try = mono_after(d->when, ASK_AGAIN);
     if (guard == OUTLIER_GUARD_CAP || guard == OUTLIER_GUARD_FEW_HEALTHY)
-        detection_suspect(c, index, 0, now);
+        detection_suspect_for(c, index, 0, d);
+}
+
+void detection_eject(struct watched *c, uint32_t index, enum detect_line line, mono_ns now)
+{
+    struct decision d;
+
+    decision_take(c, index, line, now, &d);
+    if (line == DETECT_LINE_COUNT)
+        d.cause = CAUSE_RELAPSED;
+    eject(c, index, &d);
+}
+
+static void act(struct watched *c, uint32_t index, enum detect_line line, const struct verdict *v,
+                mono_ns now)
+{
+    struct decision d;
+
+    decision_take(c, index, line, now, &d);
+    if (v->full)
+        say_full(c, index, line, now);
+    if (v->deed == VERDICT_EJECT)
+        eject(c, index, &d);
+    else
+        detection_suspect_for(c, index, v->share, &d);
 }
 
 static void accuse(struct watched *c, uint32_t index, enum detect_line line, mono_ns now)
@@ -334,24 +372,16 @@ static void accuse(struct watched *c, uint32_t index, enum detect_line line, mon
     enum scope_kind whose;
 
     if (v.deed == VERDICT_NOTHING) {
-        say_held(c, index, line, v.guard, now);
+        say_held(c, index, line, now);
         return;
     }
     whose = detection_scope_of(c, index, line);
-    if (whose != SCOPE_NODE) {
+    if (whose != SCOPE_NODE)
         say_scoped(c, index, line, whose, now);
-        return;
-    }
-    if (!acts(c)) {
+    else if (!acts(c))
         say_observed(c, index, line, now);
-        return;
-    }
-    if (v.full)
-        say_full(c, index, line, now);
-    if (v.deed == VERDICT_EJECT)
-        detection_eject(c, index, line, now);
     else
-        detection_suspect(c, index, v.share, now);
+        act(c, index, line, &v, now);
 }
 
 static void look_at(struct watched *c, uint32_t index, mono_ns now)
@@ -469,6 +499,7 @@ void detection_learn(struct watched *c, uint32_t index, const struct evidence *e
     c->detection->learnt++;
     c->detection->doubted += (e->flags & EVIDENCE_DOUBTFUL) != 0;
     turn_until(c, e->at, now);
+    detect_count(&c->detection->judge, index, e);
     if (tells_of_life(l, e))
         learn_life(c, index, l->state == LIFE_RAMPING ? passed_ramp(e) : passed_probe(c, index, e),
                    now);

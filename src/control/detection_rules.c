@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "control/decision_take.h"
 #include "policy/detection.h"
 #include "policy/host.h"
 
@@ -77,26 +78,35 @@ static uint32_t share_for(const struct watched *c, const struct rule_finding *f)
 static void suspect(struct watched *c, uint32_t index, const struct rule_finding *f,
                     const char *why, mono_ns now)
 {
+    struct decision d;
+
+    decision_take_rule(c, index, f, now, &d);
     if (say_may(c, index, now))
         say_ruled(c, index, f, why);
-    detection_suspect(c, index, share_for(c, f), now);
+    detection_suspect_for(c, index, share_for(c, f), &d);
 }
 
 /* Where a guard keeps it in, its share is cut all the same. */
 static void eject(struct watched *c, uint32_t index, const struct rule_finding *f, mono_ns now)
 {
-    enum outlier_guard guard = deeds_detected(c, index, now);
+    enum outlier_guard guard;
+    struct decision d;
 
+    decision_take_rule(c, index, f, now, &d);
+    guard = deeds_detected(c, index, now);
     if (guard == OUTLIER_GUARD_NONE) {
         count(c, OUTLIER_STAT_ejections_enforced_rules);
         say_ruled(c, index, f, "ejected");
+        decision_done(c, index, DECISION_EJECTED, &d);
         return;
     }
     c->detection->notes[index].next_try = mono_after(now, ASK_AGAIN);
-    if (say_may(c, index, now))
+    if (say_may(c, index, now)) {
         say_ruled(c, index, f, outlier_guard_text(guard));
+        decision_done(c, index, DECISION_REFUSED, &d);
+    }
     if (guard == OUTLIER_GUARD_CAP || guard == OUTLIER_GUARD_FEW_HEALTHY)
-        detection_suspect(c, index, 0, now);
+        detection_suspect_for(c, index, 0, &d);
 }
 
 static void act(struct watched *c, uint32_t index, const struct rule_finding *f, mono_ns now)
@@ -113,6 +123,16 @@ static void act(struct watched *c, uint32_t index, const struct rule_finding *f,
     }
 }
 
+static void observe(struct watched *c, uint32_t index, const struct rule_finding *f, mono_ns now)
+{
+    struct decision d;
+
+    say_ruled(c, index, f, "would be ejected");
+    decision_take_rule(c, index, f, now, &d);
+    d.verdicts[GUARD_MODE] = GUARD_HOLDS;
+    decision_done(c, index, DECISION_OBSERVED, &d);
+}
+
 void detection_rules_look(struct watched *c, uint32_t index, mono_ns now)
 {
     struct rule_finding f = rules_look(&c->detection->rules, index, now);
@@ -122,7 +142,7 @@ void detection_rules_look(struct watched *c, uint32_t index, mono_ns now)
         return;
     if (!acts(c)) {
         if (f.level == RULE_CANDIDATE && say_may(c, index, now))
-            say_ruled(c, index, &f, "would be ejected");
+            observe(c, index, &f, now);
         return;
     }
     if (now >= c->detection->notes[index].next_try)

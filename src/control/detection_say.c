@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "control/decision_take.h"
 #include "model/snapshot.h"
 #include "policy/host.h"
 
@@ -20,83 +21,109 @@ static const struct life *life_of(const struct watched *c, uint32_t index)
     return &c->state->hosts.at[c->roster.hosts[index].slot]->life;
 }
 
-#define WHOM(c, index)                                                                             \
-    width((c)->roster.hosts[index].text), (const char *)(c)->roster.hosts[index].text.data,        \
-        width((c)->config->name), (const char *)(c)->config->name.data
+/* --- what becomes of a host --- */
 
+static void say_proof(struct watched *c, uint32_t index, enum decision_what what,
+                      enum life_state before, mono_ns now)
+{
+    struct decision d;
+
+    decision_take(c, index, DETECT_LINE_COUNT, now, &d);
+    d.cause = what == DECISION_PROBING ? CAUSE_TIME : CAUSE_PROOF;
+    d.before = before;
+    decision_done(c, index, what, &d);
+}
+
+/* Suspicion and ejection are said with their evidence, and what is done by hand by whoever does it.
+ */
 void say_state(struct watched *c, uint32_t index, enum life_state before, mono_ns now)
 {
-    const struct life *l = life_of(c, index);
-
-    (void)now;
-    log_event(c->watch->setup.log, LOG_INFO, "endpoint.state",
-              "%.*s of cluster %.*s is %s, was %s; share %" PRIu32 ".%" PRIu32 " %%",
-              WHOM(c, index), life_state_text(l->state), life_state_text(before), l->share / 10,
-              l->share % 10);
+    switch (life_of(c, index)->state) {
+    case LIFE_PROBING:
+        say_proof(c, index, DECISION_PROBING, before, now);
+        return;
+    case LIFE_RAMPING:
+        say_proof(c, index, DECISION_RAMPING, before, now);
+        return;
+    case LIFE_HEALTHY:
+        if (before == LIFE_SUSPECT)
+            say_proof(c, index, DECISION_CLEARED, before, now);
+        else if (before == LIFE_RAMPING)
+            say_proof(c, index, DECISION_RETURNED, before, now);
+        return;
+    case LIFE_SUSPECT:
+    case LIFE_EJECTED:
+    case LIFE_STATE_COUNT:
+        return;
+    }
 }
 
 void say_escalated(struct watched *c, uint32_t index, mono_ns now)
 {
-    (void)now;
-    log_event(c->watch->setup.log, LOG_WARNING, "endpoint.needs_human",
-              "%.*s of cluster %.*s was out too often or for too long: it stays out, probed only, "
-              "until it is pardoned; replace it, roll it back, or check the rollout",
-              WHOM(c, index));
+    say_proof(c, index, DECISION_NEEDS_HUMAN, life_of(c, index)->state, now);
 }
 
 /* --- accusations --- */
 
-static void say_evidence(struct watched *c, uint32_t index, enum detect_line line,
-                         const char *event, const char *what)
+static bool may_say(mono_ns *next, mono_ns now)
 {
-    const struct detect_host *h = c->detection->members[index];
-    double ratio = h->rated ? h->ratio : 0;
-
-    log_event(c->watch->setup.log, LOG_WARNING, event,
-              "%.*s of cluster %.*s: %s: line %s at %.1f of %.1f nats, median %.2f times its "
-              "peers', gate %.2f",
-              WHOM(c, index), what, detect_line_text(line),
-              detect_sum(&c->detection->judge, index, line), c->detection->judge.config.threshold,
-              exp(ratio), exp(h->gate));
-}
-
-bool say_may(struct watched *c, uint32_t index, mono_ns now)
-{
-    struct detection_note *n = &c->detection->notes[index];
-
-    if (now < n->next_line)
+    if (now < *next)
         return false;
-    n->next_line = mono_after(now, SAY_EVERY);
+    *next = mono_after(now, SAY_EVERY);
     return true;
 }
 
-void say_accused(struct watched *c, uint32_t index, enum detect_line line, enum outlier_guard guard,
-                 mono_ns now)
+static void say_now(struct watched *c, uint32_t index, enum detect_line line,
+                    enum decision_what what, mono_ns now)
 {
-    if (guard == OUTLIER_GUARD_NONE)
-        say_evidence(c, index, line, "endpoint.accused", "ejected");
-    else if (say_may(c, index, now))
-        say_evidence(c, index, line, "endpoint.accused", outlier_guard_text(guard));
+    struct decision d;
+
+    decision_take(c, index, line, now, &d);
+    decision_done(c, index, what, &d);
 }
 
-void say_held(struct watched *c, uint32_t index, enum detect_line line, enum detect_guard guard,
-              mono_ns now)
+void say_suspected(struct watched *c, uint32_t index, struct decision *d)
 {
-    if (say_may(c, index, now))
-        say_evidence(c, index, line, "endpoint.accusation_held", detect_guard_text(guard));
+    decision_done(c, index, DECISION_SUSPECTED, d);
+}
+
+void say_accused(struct watched *c, uint32_t index, enum outlier_guard guard, struct decision *d)
+{
+    if (guard == OUTLIER_GUARD_NONE)
+        decision_done(c, index, DECISION_EJECTED, d);
+    else if (guard != OUTLIER_GUARD_ALREADY_OUT &&
+             may_say(&c->detection->notes[index].next_refused, d->when))
+        decision_done(c, index, DECISION_REFUSED, d);
+}
+
+void say_held(struct watched *c, uint32_t index, enum detect_line line, mono_ns now)
+{
+    if (may_say(&c->detection->notes[index].next_held, now))
+        say_now(c, index, line, DECISION_HELD, now);
 }
 
 void say_full(struct watched *c, uint32_t index, enum detect_line line, mono_ns now)
 {
-    if (say_may(c, index, now))
-        say_evidence(c, index, line, "endpoint.capacity", "the others could not carry its load");
+    if (may_say(&c->detection->notes[index].next_refused, now))
+        say_now(c, index, line, DECISION_REFUSED, now);
 }
 
 void say_observed(struct watched *c, uint32_t index, enum detect_line line, mono_ns now)
 {
-    if (say_may(c, index, now))
-        say_evidence(c, index, line, "endpoint.observed", "would be cut or ejected");
+    if (may_say(&c->detection->notes[index].next_observed, now))
+        say_now(c, index, line, DECISION_OBSERVED, now);
 }
+
+/* --- rules --- */
+
+bool say_may(struct watched *c, uint32_t index, mono_ns now)
+{
+    return may_say(&c->detection->notes[index].next_line, now);
+}
+
+#define WHOM(c, index)                                                                             \
+    width((c)->roster.hosts[index].text), (const char *)(c)->roster.hosts[index].text.data,        \
+        width((c)->config->name), (const char *)(c)->config->name.data
 
 #define VALUE_ROOM 96
 
@@ -139,32 +166,23 @@ void say_ruled(struct watched *c, uint32_t index, const struct rule_finding *f, 
               f->agreed ? "" : ", the signal beside it does not agree", rule_basis_text(f->basis));
 }
 
-void say_fleet(struct watched *c, mono_ns now)
-{
-    const struct detect_fleet *f = &c->detection->judge.fleet;
-
-    (void)now;
-    if (f->slow == c->detection->said_slow)
-        return;
-    c->detection->said_slow = f->slow;
-    log_event(
-        c->watch->setup.log, LOG_WARNING,
-        f->slow ? "cluster.fleet_slowdown" : "cluster.fleet_recovered",
-        "cluster %.*s answers %.2f times as slow as usual, all hosts alike: nobody is ejected "
-        "for it, retries %s",
-        width(c->config->name), (const char *)c->config->name.data, exp(f->ratio),
-        f->slow ? "stop" : "go on");
-}
-
-/* --- the verdict --- */
+/* --- whose trouble it is --- */
 
 void say_scoped(struct watched *c, uint32_t index, enum detect_line line, enum scope_kind whose,
                 mono_ns now)
 {
+    struct decision d;
+
     cell_add(&c->state->outlier[OUTLIER_STAT_accusations_held_by_verdict], 1);
-    if (say_may(c, index, now))
-        say_evidence(c, index, line, "endpoint.accusation_held", scope_kind_text(whose));
+    if (!may_say(&c->detection->notes[index].next_held, now))
+        return;
+    decision_take(c, index, line, now, &d);
+    d.whose = whose;
+    d.verdicts[GUARD_SCOPE] = GUARD_HOLDS;
+    decision_done(c, index, DECISION_HELD, &d);
 }
+
+/* --- the cluster --- */
 
 /* What is to be done, or is done. */
 static const char *advice_of(const struct scope_verdict *v)
@@ -230,4 +248,14 @@ void say_verdict(struct watched *c, mono_ns now)
               width(c->config->name), (const char *)c->config->name.data, scope_kind_text(v->kind),
               width(name), (const char *)name.data, scope_sign_text(v->sign), v->hosts, v->of,
               v->nats, exp(v->ratio), 100 * v->share, 100 * v->others, advice_of(v));
+}
+void say_fleet(struct watched *c, mono_ns now)
+{
+    struct decision d;
+
+    if (c->detection->judge.fleet.slow == c->detection->said_slow)
+        return;
+    c->detection->said_slow = c->detection->judge.fleet.slow;
+    decision_take_fleet(c, now, &d);
+    decision_tell(c, &d);
 }

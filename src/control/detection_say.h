@@ -21,6 +21,9 @@ struct detection_note {
     uint32_t passed;   /* requests in a row, as fast as its peers' and no failure */
     mono_ns next_line; /* no line about what is held back before */
     bool ruled;        /* a rule speaks against it, and that is counted */
+    mono_ns next_held; /* nothing is said before of what is held, refused, only observed */
+    mono_ns next_refused;
+    mono_ns next_observed;
 };
 
 struct detection {
@@ -40,16 +43,17 @@ struct detection {
     bool said_slow;
 };
 
+struct decision;
+
 /* What is left of its share; nothing where it serves no more. */
 void detection_suspect(struct watched *c, uint32_t index, uint32_t share, mono_ns now);
+void detection_suspect_for(struct watched *c, uint32_t index, uint32_t share, struct decision *d);
+/* DETECT_LINE_COUNT: it relapsed while its share grew. */
 void detection_eject(struct watched *c, uint32_t index, enum detect_line line, mono_ns now);
 
 void say_state(struct watched *c, uint32_t index, enum life_state before, mono_ns now);
 void say_escalated(struct watched *c, uint32_t index, mono_ns now);
-void say_accused(struct watched *c, uint32_t index, enum detect_line line, enum outlier_guard guard,
-                 mono_ns now);
-void say_held(struct watched *c, uint32_t index, enum detect_line line, enum detect_guard guard,
-              mono_ns now);
+void say_held(struct watched *c, uint32_t index, enum detect_line line, mono_ns now);
 void say_full(struct watched *c, uint32_t index, enum detect_line line, mono_ns now);
 void say_scoped(struct watched *c, uint32_t index, enum detect_line line, enum scope_kind whose,
                 mono_ns now);
@@ -58,5 +62,9 @@ void say_observed(struct watched *c, uint32_t index, enum detect_line line, mono
 bool say_may(struct watched *c, uint32_t index, mono_ns now);
 void say_ruled(struct watched *c, uint32_t index, const struct rule_finding *f, const char *what);
 void say_fleet(struct watched *c, mono_ns now);
+
+/* Of what was taken before the deed. */
+void say_suspected(struct watched *c, uint32_t index, struct decision *d);
+void say_accused(struct watched *c, uint32_t index, enum outlier_guard guard, struct decision *d);
 
 #endif

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/text.h"
+#include "control/decision_take.h"
 #include "control/detection.h"
 #include "control/health_news.h"
 #include "control/outlier_event.h"
@@ -135,14 +136,15 @@ static void log_returned(const struct watched *c, uint32_t index, span_ns out)
                &(struct change){LOG_INFO, "endpoint.returned", "in again after", out, "", ""});
 }
 
-static void log_refused(struct watched *c, uint32_t index, enum outlier_trigger t,
+/* False: the last line was only just said. */
+static bool log_refused(struct watched *c, uint32_t index, enum outlier_trigger t,
                         enum outlier_guard guard, mono_ns now)
 {
     struct watched_host *h = &c->roster.hosts[index];
 
     if (now < h->next_line) {
         h->held_back++;
-        return;
+        return false;
     }
     log_event(c->watch->setup.log, LOG_WARNING, "endpoint.ejection_refused",
               "%.*s of cluster %.*s stays in after %s because of %s; %" PRIu32 " of %" PRIu32
@@ -153,6 +155,7 @@ static void log_refused(struct watched *c, uint32_t index, enum outlier_trigger 
               c->config->outlier.max_ejection_percent, h->held_back);
     h->next_line = mono_after(now, REFUSED_EVERY);
     h->held_back = 0;
+    return true;
 }
 
 /* --- events --- */
@@ -319,7 +322,7 @@ enum outlier_guard deeds_detected(struct watched *c, uint32_t index, mono_ns now
         return v.guard;
     }
     if (v.guard != OUTLIER_GUARD_ALREADY_OUT)
-        log_refused(c, index, OUTLIER_DETECTED, v.guard, now);
+        (void)log_refused(c, index, OUTLIER_DETECTED, v.guard, now);
     return v.guard;
 }
 
@@ -333,10 +336,12 @@ void deeds_consider(struct watched *c, uint32_t index, enum outlier_trigger t, m
 {
     struct outlier_host before = *judged(c, index);
     struct outlier_verdict v = {.guard = OUTLIER_GUARD_ALREADY_OUT};
+    struct decision d;
 
     outlier_runs_restart(c->roster.members[index].runs, t);
     if (detection_is_common(c, index) && c->config->outlier.return_on_proof)
         return;
+    decision_take_trigger(c, index, t, now, &d);
     v = outlier_consider(&c->judge, index, t, now);
     if (v.guard == OUTLIER_GUARD_ALREADY_OUT && !outlier_is_rate(t))
         return;
@@ -346,16 +351,19 @@ void deeds_consider(struct watched *c, uint32_t index, enum outlier_trigger t, m
         count_admitted(c, t);
         eject(c, index, t, &v, now);
         tell_trigger(c, index, t, &before, now);
+        decision_done_trigger(c, index, v.guard, &d);
         return;
     case OUTLIER_GUARD_NOT_ENFORCED:
         count_admitted(c, t);
         tell_trigger(c, index, t, &before, now);
+        decision_done_trigger(c, index, v.guard, &d);
         return;
     case OUTLIER_GUARD_CAP:
     case OUTLIER_GUARD_FEW_HEALTHY:
     case OUTLIER_GUARD_LAST_HOST:
         count(c, OUTLIER_STAT_ejections_overflow);
-        log_refused(c, index, t, v.guard, now);
+        if (log_refused(c, index, t, v.guard, now))
+            decision_done_trigger(c, index, v.guard, &d);
         return;
     case OUTLIER_GUARD_ALREADY_OUT:
     case OUTLIER_GUARD_COUNT:
@@ -366,13 +374,19 @@ void deeds_consider(struct watched *c, uint32_t index, enum outlier_trigger t, m
 enum outlier_guard deeds_eject(struct watched *c, uint32_t index, mono_ns now)
 {
     struct outlier_host before = *judged(c, index);
-    struct outlier_verdict v = outlier_eject(&c->judge, index, now);
+    struct outlier_verdict v;
+    struct decision d;
 
-    if (v.guard != OUTLIER_GUARD_NONE)
+    decision_take_trigger(c, index, OUTLIER_NONE, now, &d);
+    v = outlier_eject(&c->judge, index, now);
+    if (v.guard != OUTLIER_GUARD_NONE) {
+        decision_done_trigger(c, index, v.guard, &d);
         return v.guard;
+    }
     show_ejected(c, index, OUTLIER_NONE, &v, now);
     log_ejected(c, index, v.eject_for, " by ", "hand");
     tell_trigger(c, index, OUTLIER_NONE, &before, now);
+    decision_done_trigger(c, index, v.guard, &d);
     return v.guard;
 }
 
@@ -383,6 +397,7 @@ bool deeds_pardon(struct watched *c, uint32_t index, mono_ns now)
     outlier_pardon(&c->judge, index, now);
     detection_note_pardoned(c, index, now);
     tell_pardoned(c, index, let_back(c, index, now));
+    decision_of_return(c, index, CAUSE_HAND, now);
     return true;
 }
 
@@ -415,6 +430,7 @@ void deeds_sweep(struct watched *c, mono_ns now)
     for (uint32_t i = 0; i < n; i++) {
         detection_note_pardoned(c, c->roster.scratch[i], now);
         tell_returned(c, c->roster.scratch[i], let_back(c, c->roster.scratch[i], now));
+        decision_of_return(c, c->roster.scratch[i], CAUSE_TIME, now);
     }
     outlier_weigh(&c->judge, OUTLIER_EXTERNAL, c->roster.scratch);
     consider_all(c, OUTLIER_SUCCESS_RATE, now);

@@ -54,6 +54,10 @@ struct outlier_watch {
     bool cut_off;      /* nobody can be reached: what is seen is no evidence */
 };
 
+/* The watched cluster of |state|, and which of its members is in |slot|. NULL: there is none. */
+const struct watched *watched_find(const struct outlier_watch *w, const void *state, uint32_t slot,
+                                   uint32_t *index);
+
 /* A trigger against member |index|: weighed, done, counted, told. */
 void deeds_consider(struct watched *c, uint32_t index, enum outlier_trigger t, mono_ns now);
 

@@ -284,6 +284,15 @@ static uint32_t member_of(const struct watched *c, uint32_t slot)
     return low < c->roster.count && c->roster.hosts[low].slot == slot ? low : UINT32_MAX;
 }
 
+const struct watched *watched_find(const struct outlier_watch *w, const void *state, uint32_t slot,
+                                   uint32_t *index)
+{
+    const struct watched *c = find(w, state);
+
+    *index = c == NULL ? UINT32_MAX : member_of(c, slot);
+    return *index == UINT32_MAX ? NULL : c;
+}
+
 void outlier_watch_tell(struct outlier_watch *w, const struct message *m, mono_ns now)
 {
     /* Envoy's order: where one failure completes two runs, the gateway one gets the host. */

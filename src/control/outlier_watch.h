@@ -18,12 +18,14 @@
 #include "model/snapshot.h"
 
 struct outlier_watch;
+struct journal;
 
 struct outlier_watch_setup {
     struct wheel *wheel;
-    struct clock *clock; /* the wall clock of the events */
+    struct clock *clock; /* the wall clock of events and journal */
     struct log *log;
     struct event_log *events;       /* NULL: none */
+    struct journal *journal;        /* of decisions; NULL: none */
     struct mailbox *const *workers; /* told of ejections */
     struct evidence_ring *rings;    /* one a worker */
     uint32_t worker_count;

@@ -17,6 +17,8 @@ int command_check(int argc, char **argv);
 int command_backend(int argc, char **argv);
 int command_load(int argc, char **argv);
 int command_demo(int argc, char **argv);
+int command_explain(int argc, char **argv);
+int command_top(int argc, char **argv);
 int command_version(int argc, char **argv);
 
 /* --semantics of `run` and `check`: |target| is an enum config_follow (control/config.h). */

@@ -26,7 +26,7 @@
  * worst. */
 #define MAILBOX_ROOM 4096
 
-#define EXTRAS 3
+#define EXTRAS 4
 
 struct daemon_worker {
     struct daemon *daemon;
@@ -316,6 +316,11 @@ static void show_extras(struct daemon *d)
         .info = {"event_log_dropped", METRIC_COUNTER,
                  "lines of the outlier event log dropped for trouble with the file"},
         .cell = control_events_dropped(d->control),
+    };
+    d->extras[d->extra_count++] = (struct admin_extra){
+        .info = {"journal_dropped", METRIC_COUNTER,
+                 "lines of the journal of decisions dropped for trouble with the file"},
+        .cell = control_journal_dropped(d->control),
     };
     if (d->access_log == NULL)
         return;

@@ -15,6 +15,8 @@ struct command {
 static const struct command commands[] = {
     {"run", command_run, "the proxy: protects the callers of a set of hosts from its bad ones"},
     {"check", command_check, "what is wrong with a configuration, and what it will not do"},
+    {"explain", command_explain, "why a host of a running proxy is in or out, with the numbers"},
+    {"top", command_top, "the hosts of a running proxy side by side, once a second"},
     {"backend", command_backend, "HTTP servers with service times and switchable faults"},
     {"load", command_load, "open-loop load: latency from the moment each request was due"},
     {"demo", command_demo, "what ejection does, on this machine, in half a minute"},

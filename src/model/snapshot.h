@@ -175,6 +175,7 @@ struct snapshot {
     uint32_t workers;     /* 0: one a CPU */
     struct access_log_config access_log;
     struct bytes outlier_event_log; /* a path; empty: none */
+    struct bytes journal;           /* of decisions; the same */
     struct bytes user;              /* empty: stay who we are */
     uint64_t memory_limit;          /* 0: half of the memory */
     span_ns drain_wait;             /* from the first signal to the end of listening */

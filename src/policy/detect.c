@@ -147,7 +147,11 @@ void detect_acquit(struct detect *d, uint32_t index)
     struct detect_host *h = d->hosts[index];
 
     memset(h->sum, 0, sizeof(h->sum));
+    memset(h->from, 0, sizeof(h->from));
     memset(h->gain, 0, sizeof(h->gain));
+    memset(h->least, 0, sizeof(h->least));
+    memset(h->lost, 0, sizeof(h->lost));
+    h->history_next = 0;
     count_rates(d, h, h->serving ? -1 : 0);
     memset(h->lately, 0, sizeof(h->lately));
     memset(h->just_now, 0, sizeof(h->just_now));
@@ -191,10 +195,14 @@ static double nats(bool failed, double bad, double usual)
 /* Failures need no half second to be believed, but the sum does not grow beyond all bounds. */
 static void add_now(struct detect *d, struct detect_host *h, enum detect_line line, double gain)
 {
+    double most = DETECT_SUM_MOST * d->config.threshold;
+
     if (h->sum[line] <= 0)
         h->risen[line] = d->now;
     h->gain[line] += gain;
-    h->sum[line] = fmin(fmax(0, h->sum[line] + gain), SUM_MOST * d->config.threshold);
+    h->least[line] = fmin(fmax(0, h->least[line] + gain), most);
+    h->lost[line] = fmin(fmax(0, h->lost[line] - gain), most);
+    h->sum[line] = fmin(fmax(0, h->sum[line] + gain), most);
 }
 
 static void count_try(struct detect *d, struct detect_host *h, enum detect_kind kind, bool failed,
@@ -366,6 +374,13 @@ static void learn_wait(struct detect *d, uint32_t index, const struct evidence *
     if ((s->flags & EVIDENCE_FRESH) != 0)
         learn_connect(d, index, false);
     learn_latency(d, d->hosts[index], s, false);
+}
+
+void detect_count(struct detect *d, uint32_t index, const struct evidence *s)
+{
+    assert(index < d->count && s->class < EVIDENCE_CLASS_MAX);
+    if (s->outcome < EVIDENCE_OUTCOME_COUNT)
+        d->hosts[index]->counts[s->class][s->outcome] += UINT64_C(1) << (s->thinned & 31);
 }
 
 void detect_learn(struct detect *d, uint32_t index, const struct evidence *s)

@@ -61,10 +61,29 @@ struct detect_rate {
 
 enum detect_kind { DETECT_OF_ERRORS, DETECT_OF_CONNECTS, DETECT_OF_AGE, DETECT_KIND_COUNT };
 
-/* What happened in one half second. */
+/*
+ * What one half second made of a sum that was |from| at its begin. By sample: however many there
+ * were, min(max(from + gain, least), most). By the half second (rank, tail): the same of
+ * min(gain, DETECT_STEP_SHARE of the threshold), with |least| 0.
+ */
+struct detect_step {
+    uint32_t number;
+    double from;
+    double gain; /* nats, before any cap */
+    double least;
+    double most;
+};
+
+#define DETECT_STEP_SHARE 0.26 /* so that latency alone takes four half seconds */
+#define DETECT_SUM_MOST   1.5  /* thresholds: no sum grows beyond, so that each can fall again */
+
+/* One half second as it is kept. */
 struct detect_bucket {
     uint32_t number;
-    float gain[DETECT_LINE_COUNT]; /* nats, before any cap */
+    float from[DETECT_LINE_COUNT];
+    float gain[DETECT_LINE_COUNT];
+    float least[DETECT_LINE_COUNT];
+    float most[DETECT_LINE_COUNT];
 };
 
 #define DETECT_HISTORY 16 /* half seconds that are kept to be shown */
@@ -77,10 +96,13 @@ struct detect_host {
     uint32_t cut;       /* thousandths of a fair share that it does not get */
     double utilization; /* share of its capacity, by its own word */
     double sum[DETECT_LINE_COUNT];
-    double gain[DETECT_LINE_COUNT];                 /* of the half second under way */
     mono_ns risen[DETECT_LINE_COUNT];               /* of failures: the sum was last nothing */
     mono_ns tried[DETECT_KIND_COUNT][DETECT_TRIES]; /* the latest tries, latest first */
     mono_ns failed[DETECT_KIND_COUNT];              /* last */
+    double from[DETECT_LINE_COUNT]; /* of the half second under way, here and the next three */
+    double gain[DETECT_LINE_COUNT];
+    double least[DETECT_LINE_COUNT];
+    double lost[DETECT_LINE_COUNT]; /* what |most| is less than the most that a sum can be */
     struct detect_rate lately[DETECT_KIND_COUNT];   /* some two seconds */
     struct detect_rate just_now[DETECT_KIND_COUNT]; /* less than one */
     double seen[EVIDENCE_CLASS_MAX];                /* latencies lately, by class */
@@ -98,7 +120,8 @@ struct detect_host {
     double ratio_weight;
     uint32_t history_next;
     struct detect_bucket history[DETECT_HISTORY];
-    struct peer_series *series[EVIDENCE_CLASS_MAX]; /* NULL: nothing seen */
+    struct peer_series *series[EVIDENCE_CLASS_MAX];              /* NULL: nothing seen */
+    uint64_t counts[EVIDENCE_CLASS_MAX][EVIDENCE_OUTCOME_COUNT]; /* attempts, ever; detect_count */
 };
 
 void detect_host_release(struct detect_host *h);
@@ -157,6 +180,9 @@ void detect_set_serving(struct detect *d, uint32_t index, bool serving);
 /* Its evidence is void: it was put out, or is back and on its own merits. */
 void detect_acquit(struct detect *d, uint32_t index);
 
+/* One attempt of host |index| is counted, whether or not it is evidence. */
+void detect_count(struct detect *d, uint32_t index, const struct evidence *s);
+
 /* One sample of host |index|; in the order of their times. */
 void detect_learn(struct detect *d, uint32_t index, const struct evidence *s);
 
@@ -200,6 +226,21 @@ enum detect_guard detect_guard_of(const struct detect *d, uint32_t index, enum d
  * or there are too few to tell.
  */
 double detect_place(const struct detect *d, uint32_t index, uint32_t class, uint32_t us);
+
+/* For how many tenths of a second it has been past the gate; one look is not enough. */
+uint32_t detect_late_for(const struct detect *d, uint32_t index);
+
+/* Does |g| say anything about accusations by |line|, and is it against one of host |index| now? */
+bool detect_guard_asked(enum detect_line line, enum detect_guard g);
+bool detect_guard_holds(const struct detect *d, uint32_t index, enum detect_line line,
+                        enum detect_guard g);
+
+/* How many hosts have more than half of the threshold against them. */
+uint32_t detect_alike(const struct detect *d, enum detect_line line);
+
+/* The |n|-th half second back from the one under way, which is 0. False: it is not kept. */
+bool detect_past(const struct detect *d, uint32_t index, enum detect_line line, uint32_t n,
+                 struct detect_step *out);
 
 /*
  * How loaded the others would be without it: by what they report, where half of them do; else 1 is

@@ -18,8 +18,6 @@
 
 #define SATURATED 1.0 /* load: the knee */
 
-#define SUM_MOST 1.5 /* thresholds: no sum grows beyond, so that each can fall again */
-
 /* --- in-flight age: late is beyond a hundredth of the peers --- */
 
 #define LATE_LEAST     0.01
@@ -38,8 +36,6 @@
 
 #define TAIL_BINS  21    /* x 2.5, above the peers' p99 */
 #define TAIL_LEAST 0.005 /* share of very late answers that is everybody's */
-
-#define STEP_SHARE 0.26 /* of the threshold: most a half second can add, so that it takes four */
 
 /* --- how far a host is from its peers --- */
 

@@ -18,11 +18,11 @@ static bool by_half_seconds(enum detect_line line)
 double detect_sum(const struct detect *d, uint32_t index, enum detect_line line)
 {
     const struct detect_host *h = d->hosts[index];
-    double gain = fmin(h->gain[line], STEP_SHARE * d->config.threshold);
+    double gain = fmin(h->gain[line], DETECT_STEP_SHARE * d->config.threshold);
 
     if (!by_half_seconds(line))
         return h->sum[line];
-    return fmin(fmax(0, h->sum[line] + gain), SUM_MOST * d->config.threshold);
+    return fmin(fmax(0, h->sum[line] + gain), DETECT_SUM_MOST * d->config.threshold);
 }
 
 static void remember(const struct detect *d, struct detect_host *h)
@@ -30,9 +30,22 @@ static void remember(const struct detect *d, struct detect_host *h)
     struct detect_bucket *b = &h->history[h->history_next++ % DETECT_HISTORY];
 
     b->number = d->bucket;
-    for (int line = 0; line < DETECT_LINE_COUNT; line++)
+    for (int line = 0; line < DETECT_LINE_COUNT; line++) {
+        b->from[line] = (float)h->from[line];
         b->gain[line] = (float)h->gain[line];
+        b->least[line] = (float)h->least[line];
+        b->most[line] = (float)(DETECT_SUM_MOST * d->config.threshold - h->lost[line]);
+    }
     memset(h->gain, 0, sizeof(h->gain));
+    memset(h->least, 0, sizeof(h->least));
+    memset(h->lost, 0, sizeof(h->lost));
+}
+
+static void begin_bucket(struct detect *d)
+{
+    d->bucket++;
+    for (uint32_t i = 0; i < d->count; i++)
+        memcpy(d->hosts[i]->from, d->hosts[i]->sum, sizeof(d->hosts[i]->from));
 }
 
 static void fade(struct detect_rate *rates, double keeps)
@@ -67,12 +80,19 @@ static void weigh_all(struct detect *d)
 
 /* --- the crowd --- */
 
-static bool is_crowd(const struct detect *d, enum detect_line line)
+uint32_t detect_alike(const struct detect *d, enum detect_line line)
 {
     uint32_t alike = 0;
 
     for (uint32_t i = 0; i < d->count; i++)
         alike += d->hosts[i]->serving && d->hosts[i]->sum[line] > d->config.threshold / 2;
+    return alike;
+}
+
+static bool is_crowd(const struct detect *d, enum detect_line line)
+{
+    uint32_t alike = detect_alike(d, line);
+
     return alike > 1 && alike > CROWD_SHARE * d->count;
 }
 
@@ -121,7 +141,7 @@ void detect_turn(struct detect *d)
     detect_compare(d, COMPARE_AND_LEARN);
     disperse(d, DETECT_RANK);
     disperse(d, DETECT_TAIL);
-    d->bucket++;
+    begin_bucket(d);
 }
 
 /* --- accusations --- */
@@ -137,17 +157,94 @@ bool detect_accuses(const struct detect *d, uint32_t index, enum detect_line lin
     return detect_sum(d, index, line) > d->config.threshold;
 }
 
+uint32_t detect_late_for(const struct detect *d, uint32_t index)
+{
+    uint32_t since = d->hosts[index]->late_since;
+
+    return since == 0 ? 0 : d->tenth - since;
+}
+
+bool detect_guard_asked(enum detect_line line, enum detect_guard g)
+{
+    switch (g) {
+    case DETECT_FLEET:
+        return of_latency(line);
+    case DETECT_CROWD:
+        return true;
+    case DETECT_NOT_RATED:
+    case DETECT_GATE:
+        return line == DETECT_RANK;
+    case DETECT_HOLDS:
+        return false;
+    }
+    return false;
+}
+
+static bool stands_against(const struct detect *d, uint32_t index, enum detect_line line,
+                           enum detect_guard g)
+{
+    switch (g) {
+    case DETECT_FLEET:
+        return d->fleet.slow;
+    case DETECT_CROWD:
+        return is_crowd(d, line);
+    case DETECT_NOT_RATED:
+        return !d->hosts[index]->rated;
+    case DETECT_GATE:
+        return detect_late_for(d, index) < LATE_TENTHS;
+    case DETECT_HOLDS:
+        return false;
+    }
+    return false;
+}
+
+bool detect_guard_holds(const struct detect *d, uint32_t index, enum detect_line line,
+                        enum detect_guard g)
+{
+    return detect_guard_asked(line, g) && stands_against(d, index, line, g);
+}
+
 enum detect_guard detect_guard_of(const struct detect *d, uint32_t index, enum detect_line line)
 {
-    const struct detect_host *h = d->hosts[index];
+    static const enum detect_guard order[] = {DETECT_FLEET, DETECT_CROWD, DETECT_NOT_RATED,
+                                              DETECT_GATE};
 
-    if (of_latency(line) && d->fleet.slow)
-        return DETECT_FLEET;
-    if (is_crowd(d, line))
-        return DETECT_CROWD;
-    if (line == DETECT_RANK && !h->rated)
-        return DETECT_NOT_RATED;
-    if (line == DETECT_RANK && (h->late_since == 0 || d->tenth - h->late_since < LATE_TENTHS))
-        return DETECT_GATE;
+    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+        if (detect_guard_holds(d, index, line, order[i]))
+            return order[i];
+    }
     return DETECT_HOLDS;
+}
+
+/* --- what there is to be shown of a sum --- */
+
+static struct detect_step under_way(const struct detect *d, const struct detect_host *h,
+                                    enum detect_line line)
+{
+    return (struct detect_step){.number = d->bucket,
+                                .from = h->from[line],
+                                .gain = h->gain[line],
+                                .least = h->least[line],
+                                .most = DETECT_SUM_MOST * d->config.threshold - h->lost[line]};
+}
+
+bool detect_past(const struct detect *d, uint32_t index, enum detect_line line, uint32_t n,
+                 struct detect_step *out)
+{
+    const struct detect_host *h = d->hosts[index];
+    const struct detect_bucket *b;
+
+    if (n == 0) {
+        *out = under_way(d, h, line);
+        return true;
+    }
+    if (n > h->history_next || n > DETECT_HISTORY)
+        return false;
+    b = &h->history[(h->history_next - n) % DETECT_HISTORY];
+    *out = (struct detect_step){.number = b->number,
+                                .from = (double)b->from[line],
+                                .gain = (double)b->gain[line],
+                                .least = (double)b->least[line],
+                                .most = (double)b->most[line]};
+    return true;
 }

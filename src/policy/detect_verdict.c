@@ -16,7 +16,7 @@ static bool of_latency(enum detect_line line)
     return line == DETECT_RANK || line == DETECT_TAIL || line == DETECT_AGE;
 }
 
-static bool may_eject(enum detection_profile profile, enum detect_line line)
+bool verdict_may_eject(enum detection_profile profile, enum detect_line line)
 {
     return of_latency(line) ? profile == PROFILE_ADAPTIVE : profile != PROFILE_RULES;
 }
@@ -34,7 +34,7 @@ static bool has_cosignal(const struct detect *d, uint32_t index)
     return false;
 }
 
-static bool is_enough(const struct detect *d, uint32_t index, enum detect_line line)
+bool verdict_is_enough(const struct detect *d, uint32_t index, enum detect_line line)
 {
     if (line == DETECT_RANK && detect_much_slower(d, index) >= SURE_TENTHS)
         return true;
@@ -65,7 +65,7 @@ struct verdict verdict_of(const struct detect *d, const struct detection_config 
         return v;
     v.deed = VERDICT_SUSPECT;
     v.share = share_for(d, index, line);
-    if (!may_eject(config->profile, line) || !is_enough(d, index, line))
+    if (!verdict_may_eject(config->profile, line) || !verdict_is_enough(d, index, line))
         return v;
     if (of_latency(line) && detect_load_without(d, index) > config->max_load) {
         v.full = true;

@@ -33,4 +33,8 @@ struct verdict {
 struct verdict verdict_of(const struct detect *d, const struct detection_config *config,
                           uint32_t index, enum detect_line line);
 
+/* What it asks by the way: does |line| eject in that profile, and is there enough of it? */
+bool verdict_may_eject(enum detection_profile profile, enum detect_line line);
+bool verdict_is_enough(const struct detect *d, uint32_t index, enum detect_line line);
+
 #endif

@@ -90,19 +90,57 @@ static bool few_healthy(const struct outlier *o)
     return serving(o) < OUTLIER_FEW_HEALTHY;
 }
 
-/* The guards, hardest first. */
+static bool keeps_few(const struct outlier *o, uint32_t index, mono_ns now)
+{
+    return few_healthy(o) && !follows(o, DIFFERENCE_FEW_HEALTHY_EJECTED) &&
+           (one_is_out_by_few_rule(o) || !alone_in_trouble(o, index, now));
+}
+
+static bool stands_against(const struct outlier *o, uint32_t index, enum outlier_guard g,
+                           mono_ns now)
+{
+    switch (g) {
+    case OUTLIER_GUARD_ALREADY_OUT:
+        return o->members[index].host->ejected;
+    case OUTLIER_GUARD_LAST_HOST:
+        return serving(o) <= 1 && !follows(o, DIFFERENCE_LAST_HOST_EJECTED);
+    case OUTLIER_GUARD_CAP:
+        return !within_cap(o);
+    case OUTLIER_GUARD_FEW_HEALTHY:
+        return keeps_few(o, index, now);
+    case OUTLIER_GUARD_NONE:
+    case OUTLIER_GUARD_NOT_ENFORCED:
+    case OUTLIER_GUARD_COUNT:
+        return false;
+    }
+    return false;
+}
+
+/* Hardest first. */
 static enum outlier_guard guard_of(const struct outlier *o, uint32_t index, mono_ns now)
 {
-    if (o->members[index].host->ejected)
-        return OUTLIER_GUARD_ALREADY_OUT;
-    if (serving(o) <= 1 && !follows(o, DIFFERENCE_LAST_HOST_EJECTED))
-        return OUTLIER_GUARD_LAST_HOST;
-    if (!within_cap(o))
-        return OUTLIER_GUARD_CAP;
-    if (few_healthy(o) && !follows(o, DIFFERENCE_FEW_HEALTHY_EJECTED) &&
-        (one_is_out_by_few_rule(o) || !alone_in_trouble(o, index, now)))
-        return OUTLIER_GUARD_FEW_HEALTHY;
+    static const enum outlier_guard order[] = {OUTLIER_GUARD_ALREADY_OUT, OUTLIER_GUARD_LAST_HOST,
+                                               OUTLIER_GUARD_CAP, OUTLIER_GUARD_FEW_HEALTHY};
+
+    for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+        if (stands_against(o, index, order[i], now))
+            return order[i];
+    }
     return OUTLIER_GUARD_NONE;
+}
+
+void outlier_look(const struct outlier *o, uint32_t index, mono_ns now, struct outlier_look *out)
+{
+    *out = (struct outlier_look){
+        .hosts = o->count,
+        .ejected = o->ejected,
+        .serving = serving(o),
+        .cap = o->config->max_ejection_percent > 100 ? 100 : o->config->max_ejection_percent,
+        .one_by_few = one_is_out_by_few_rule(o),
+        .total = alone_in_trouble(o, index, now),
+    };
+    for (int g = 0; g < OUTLIER_GUARD_COUNT; g++)
+        out->holds[g] = stands_against(o, index, (enum outlier_guard)g, now);
 }
 
 static bool dice_say_no(const struct outlier *o, enum outlier_trigger t)

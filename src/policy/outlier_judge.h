@@ -74,6 +74,19 @@ struct outlier_verdict {
  */
 #define OUTLIER_FEW_HEALTHY 4
 
+/* What each guard says by itself of an ejection of host |index| now, and what it looks at. */
+struct outlier_look {
+    bool holds[OUTLIER_GUARD_COUNT];
+    uint32_t hosts;
+    uint32_t ejected;
+    uint32_t serving; /* neither out nor drained */
+    uint32_t cap;     /* percent */
+    bool one_by_few;  /* a host that went while few were healthy is out still */
+    bool total;       /* the evidence is total, and not of what is common */
+};
+
+void outlier_look(const struct outlier *o, uint32_t index, mono_ns now, struct outlier_look *out);
+
 /*
  * Weighs trigger |t| against host |index|. The caller restarts the run of that trigger. Where the
  * verdict is to eject, the host is marked out here; the caller does the deed (health, counters,

@@ -131,6 +131,7 @@ static bool fill_snapshot(struct rig *r, struct snapshot *s, uint64_t hosts)
     s->workers = r->settings.workers;
     s->access_log.to = BYTES("off");
     s->outlier_event_log = r->settings.event_log;
+    s->journal = r->settings.journal;
     s->drain_wait = r->settings.drain_wait;
     s->drain_timeout = r->settings.drain_timeout;
     return c->endpoints != NULL;

@@ -42,6 +42,7 @@ struct rig_settings {
     span_ns drain_wait;
     span_ns drain_timeout;
     struct bytes event_log; /* its path; empty: none */
+    struct bytes journal;   /* the same */
     uint32_t zones;         /* the hosts are in, one after another; 0: nothing is said of zones */
     uint64_t versions;      /* a bit a host: these are "v2", the others "v1"; 0: nothing is said */
     const char *name; /* the hosts are this name's addresses in |resolver|; NULL: given as such */

@@ -487,13 +487,14 @@ static void every_page_is_answered_and_listed_by_help(void **state)
     assert_int_equal(status_of(unknown), 404);
     assert_memory_equal(body_of(unknown), "invalid path. admin commands are:\n", 34);
     for (size_t i = 0; i < admin_route_count; i++) {
+        bool endless = strcmp(admin_routes[i].path, "/events") == 0;
         char line[300];
 
         snprintf(line, sizeof(line), "  %s%s: %s", admin_routes[i].path,
                  admin_routes[i].method == ADMIN_POST ? " (POST)" : "", admin_routes[i].help);
         assert_line(help, line);
         assert_non_null(strstr(unknown, line));
-        assert_int_equal(status_of(get(admin_routes[i].path)),
+        assert_int_equal(status_of(get(endless ? "/events?follow=no" : admin_routes[i].path)),
                          admin_routes[i].method == ADMIN_POST ? 405 : 200);
     }
 }

@@ -400,6 +400,7 @@ HELPER void start_process(void)
 
     memset(&world, 0, sizeof(world));
     world.clock.read = fake_clock_read;
+    world.clock.wall = fake_clock_read;
     world.now = START_AT;
     world.poller.ops = &fake_poller_ops;
     world.inbox.ops = &fake_mailbox_ops;

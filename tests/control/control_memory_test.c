@@ -84,7 +84,7 @@ static mono_ns read_clock(struct clock *c)
 
 static void control_is_made_whole_or_not_at_all(void **state)
 {
-    struct clock clock = {.read = read_clock};
+    struct clock clock = {.read = read_clock, .wall = read_clock};
     struct snapshot *s = make(3);
     static struct evidence_ring rings[2];
     static struct process_state process = {.workers = 2, .rings = rings};

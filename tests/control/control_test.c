@@ -54,6 +54,11 @@ static mono_ns read_clock(struct clock *c)
     return w->now;
 }
 
+static wall_ns read_wall(struct clock *c)
+{
+    return CONTAINER_OF(c, struct world, clock)->now;
+}
+
 static void wait(struct poller *p, span_ns most)
 {
     struct world *w = CONTAINER_OF(p, struct world, poller);
@@ -131,7 +136,7 @@ static struct world *start(void)
     static struct world w;
     struct control_setup setup;
 
-    w = (struct world){.clock = {.read = read_clock},
+    w = (struct world){.clock = {.read = read_clock, .wall = read_wall},
                        .poller = {.ops = &poller_operations},
                        .log = {.write = remember},
                        .now = 1000 * S,
