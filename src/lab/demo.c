@@ -51,6 +51,8 @@ struct demo {
     bool ticked;
     bool drawn;            /* a table is on the screen, to be drawn over */
     uint64_t plain_second; /* the last one that has its line */
+    uint32_t chosen;       /* the server that is bad, where it is one */
+    span_ns fault_after;   /* a half began, where there is a scenario */
     struct demo_half half[2];
 };
 
@@ -199,6 +201,53 @@ static bool set_fault(struct demo *d, uint32_t server, const char *fault)
     return complain("cannot break a server", status == 0 ? call_outcome_text(outcome) : room);
 }
 
+static bool clear_faults(struct demo *d)
+{
+    struct buffer answer;
+    enum call_outcome outcome;
+    uint32_t status = fetch(
+        &d->loop,
+        &(struct fetch){
+            .to = d->control, .method = "DELETE", .target = "/fault", .timeout = FETCH_WITHIN},
+        &answer, &outcome);
+
+    buffer_release(&answer);
+    return status == 200 || complain("cannot mend the servers", call_outcome_text(outcome));
+}
+
+/* Once, after a time in which all are well: what is usual is learnt then. */
+static bool break_by_scenario(struct demo *d, struct demo_half *half, span_ns elapsed)
+{
+    const struct demo_scenario *s = d->options.scenario;
+    span_ns length = d->options.seconds * NS_PER_S / 2;
+    uint32_t bad;
+
+    if (s == NULL || half->faulty || elapsed < d->fault_after || elapsed >= length)
+        return true;
+    bad = demo_bad_servers(s, d->chosen);
+    for (uint32_t i = 0; i < DEMO_PEERS; i++)
+        if ((bad >> i & 1) != 0 && !set_fault(d, i, s->fault))
+            return false;
+    demo_half_break(half, bad, d->loop.now, mono_after(d->loop.now, length - elapsed));
+    return true;
+}
+
+static void announce(struct demo *d)
+{
+    const struct demo_scenario *s = d->options.scenario;
+    char room[ADDRESS_TEXT_MAX];
+
+    d->fault_after = d->options.seconds * NS_PER_S / 6;
+    printf("Ten servers in three zones take " SERVICE " each. After %.1f s of each half\n%s %s.\n"
+           "%.0f requests a second (Poisson), to each server in turn, no retries, timeout 2 s.\n\n",
+           (double)d->fault_after / NS_PER_S,
+           s->bad == 1            ? address_words(&d->server[d->chosen], room, sizeof(room))
+           : s->bad == DEMO_PEERS ? "all of them"
+                                  : "some of them",
+           s->what, d->options.rate);
+    fflush(stdout);
+}
+
 static bool break_one(struct demo *d)
 {
     char room[ADDRESS_TEXT_MAX];
@@ -206,7 +255,11 @@ static bool break_one(struct demo *d)
     uint32_t bad;
 
     rng_init(&rng, d->options.seed);
-    bad = rng_below(&rng, DEMO_PEERS);
+    bad = d->chosen = rng_below(&rng, DEMO_PEERS);
+    if (d->options.scenario != NULL) {
+        announce(d);
+        return true;
+    }
     printf("Ten servers take " SERVICE " each. %s is bad:\n"
            "it is " BAD_DELAY " late, and half of its answers are " BAD_STATUS ".\n"
            "%.0f requests a second (Poisson), to each server in turn, no retries.\n\n",
@@ -220,31 +273,44 @@ static bool break_one(struct demo *d)
 
 /* --- the proxy --- */
 
+static void write_judges(const struct demo *d, unsigned errors, FILE *to)
+{
+    if (d->options.scenario != NULL)
+        fprintf(to, "    resilience: { %s }\n",
+                errors == EJECT_NEVER ? "mode: observe" : "profile: adaptive");
+    else
+        fprintf(to,
+                "    trafficPolicy:\n"
+                "      outlierDetection:\n"
+                "        consecutive5xxErrors: %u\n"
+                "        baseEjectionTime: 30s\n"
+                "        maxEjectionPercent: 20\n",
+                errors);
+}
+
 static void write_config(const struct demo *d, unsigned errors, FILE *to)
 {
     char room[ADDRESS_TEXT_MAX];
 
-    fprintf(to, "admin: { listen: 127.0.0.1:0 }\n"
-                "workers: 1\n"
-                "accessLog: { to: off }\n"
-                "listeners:\n"
-                "  - name: web\n"
-                "    listen: 127.0.0.1:0\n"
-                "    routes:\n"
-                "      - cluster: " CLUSTER "\n"
-                "clusters:\n"
-                "  - name: " CLUSTER "\n"
-                "    loadBalancer: round_robin\n"
-                "    endpoints:\n");
-    for (uint32_t i = 0; i < DEMO_PEERS; i++)
-        fprintf(to, "      - address: %s\n", address_words(&d->server[i], room, sizeof(room)));
     fprintf(to,
-            "    trafficPolicy:\n"
-            "      outlierDetection:\n"
-            "        consecutive5xxErrors: %u\n"
-            "        baseEjectionTime: 30s\n"
-            "        maxEjectionPercent: 20\n",
-            errors);
+            "admin: { listen: 127.0.0.1:0 }\n"
+            "workers: 1\n"
+            "accessLog: { to: off }\n"
+            "listeners:\n"
+            "  - name: web\n"
+            "    listen: 127.0.0.1:0\n"
+            "    routes:\n"
+            "      - cluster: " CLUSTER "\n"
+            "        timeout: %s\n"
+            "clusters:\n"
+            "  - name: " CLUSTER "\n"
+            "    loadBalancer: round_robin\n"
+            "    endpoints:\n",
+            d->options.scenario == NULL ? "15s" : "2s");
+    for (uint32_t i = 0; i < DEMO_PEERS; i++)
+        fprintf(to, "      - { address: \"%s\", zone: %s }\n",
+                address_words(&d->server[i], room, sizeof(room)), demo_zone(i));
+    write_judges(d, errors, to);
 }
 
 /* A file of our own in TMPDIR; the caller removes it. */
@@ -389,6 +455,8 @@ static bool watch_load(struct demo *d, struct demo_half *half, struct load *load
             return complain_child("the proxy has ended", &d->proxy);
         if (!child_runs(&d->servers))
             return complain_child("the servers have ended", &d->servers);
+        if (!break_by_scenario(d, half, load_elapsed(load)))
+            return false;
         poll_admin(d, half, load_elapsed(load));
         draw(d, half, load_elapsed(load));
     }
@@ -448,7 +516,10 @@ static void print_comparison(struct demo *d)
 
     text_init(&t, room, sizeof(room));
     text_str(&t, d->options.style == DEMO_LIVE ? "" : "\n");
-    demo_write_comparison(&t, &d->half[0], &d->half[1]);
+    if (d->options.scenario != NULL)
+        demo_write_scenario(&t, d->options.scenario, &d->half[0], &d->half[1]);
+    else
+        demo_write_comparison(&t, &d->half[0], &d->half[1]);
     print_text(d, &t);
 }
 
@@ -471,13 +542,16 @@ static void keep_on(struct demo *d)
 
 static bool show(struct demo *d)
 {
+    bool scenario = d->options.scenario != NULL;
     bool good;
 
     if (!start_servers(d) || !break_one(d))
         return false;
-    good = run_half(d, &d->half[0], "Ejection off", EJECT_NEVER);
+    good = run_half(d, &d->half[0], scenario ? "Detection off" : "Ejection off", EJECT_NEVER);
     child_stop(&d->proxy, STOP_WITHIN);
-    good = good && run_half(d, &d->half[1], "Ejection on", EJECT_AFTER);
+    if (good && scenario)
+        good = clear_faults(d);
+    good = good && run_half(d, &d->half[1], scenario ? "Detection on" : "Ejection on", EJECT_AFTER);
     if (!good)
         return false;
     print_comparison(d);

@@ -34,6 +34,27 @@ void demo_half_init(struct demo_half *h, const char *title, const struct address
     }
 }
 
+void demo_half_break(struct demo_half *h, uint32_t bad, mono_ns now, mono_ns until)
+{
+    h->bad = bad;
+    h->faulty = true;
+    h->fault_at = now;
+    h->late_at = now + mono_since(now, until) / 2;
+}
+
+static void learn_since_fault(struct demo_half *h, const struct shot *s, const struct demo_peer *p)
+{
+    if (!h->faulty || s->due_at < h->fault_at)
+        return;
+    learn(&h->since_fault, s);
+    if (s->due_at >= h->late_at)
+        learn(&h->late, s);
+    if (p == NULL)
+        return;
+    h->answered++;
+    h->answered_by_bad += h->bad >> (p - h->peers) & 1;
+}
+
 void demo_half_learn(struct demo_half *h, const struct shot *s, const char *peer)
 {
     struct demo_peer *p = find(h, peer);
@@ -43,6 +64,7 @@ void demo_half_learn(struct demo_half *h, const struct shot *s, const char *peer
         learn(&h->since_ejection, s);
     if (p != NULL)
         learn(&p->score, s);
+    learn_since_fault(h, s, p);
 }
 
 static void note_ejection(struct demo_half *h, const struct demo_peer *p, span_ns elapsed,
@@ -59,6 +81,17 @@ static void note_ejection(struct demo_half *h, const struct demo_peer *p, span_n
     h->ejected_after = elapsed > ago ? elapsed - ago : 0;
 }
 
+static void note_out(struct demo_half *h, uint32_t k, mono_ns now)
+{
+    span_ns ago = h->peers[k].state.ejected_ms_ago * NS_PER_MS;
+
+    if (!h->faulty)
+        return;
+    if (h->outs == 0)
+        h->out_at = now - ago > h->fault_at ? now - ago : h->fault_at;
+    h->outs |= 1u << k;
+}
+
 void demo_half_see(struct demo_half *h, const struct peer_state *states, uint32_t n,
                    span_ns elapsed, mono_ns now)
 {
@@ -69,9 +102,12 @@ void demo_half_see(struct demo_half *h, const struct peer_state *states, uint32_
             if (address_equal(&h->peers[k].state.address, &states[i].address))
                 h->peers[k].state = states[i];
     }
-    for (uint32_t k = 0; k < DEMO_PEERS; k++)
-        if (h->peers[k].state.ejected)
-            note_ejection(h, &h->peers[k], elapsed, now);
+    for (uint32_t k = 0; k < DEMO_PEERS; k++) {
+        if (!h->peers[k].state.ejected)
+            continue;
+        note_ejection(h, &h->peers[k], elapsed, now);
+        note_out(h, k, now);
+    }
 }
 
 static void put_quantile(struct text *t, const struct demo_score *s, double q)

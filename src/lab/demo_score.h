@@ -35,12 +35,25 @@ struct demo_half {
     char ejected_name[ADDRESS_TEXT_MAX];
     char ejected_reason[PEER_REASON_MAX + 1];
     span_ns ejected_after;
+    uint32_t bad;     /* servers, a bit each */
+    bool faulty;      /* they are */
+    mono_ns fault_at; /* since then */
+    mono_ns late_at;  /* from then on it is the fault's second half */
+    struct demo_score since_fault;
+    struct demo_score late;
+    uint64_t answered; /* since then, by anybody, ... */
+    uint64_t answered_by_bad;
+    uint32_t outs;  /* servers that were ejected since then, a bit each */
+    mono_ns out_at; /* the first of them */
     uint64_t attempts;
     uint64_t due;
     uint64_t dropped;
 };
 
 void demo_half_init(struct demo_half *h, const char *title, const struct address *servers);
+
+/* From now to |until| the servers in |bad| are bad. */
+void demo_half_break(struct demo_half *h, uint32_t bad, mono_ns now, mono_ns until);
 
 /* A request is over; |peer| answered, or "" for nobody. */
 void demo_half_learn(struct demo_half *h, const struct shot *s, const char *peer);

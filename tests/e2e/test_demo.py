@@ -69,6 +69,53 @@ def test_it_shows_what_ejection_does():
     assert "\033" not in out
 
 
+def scenario(name, seconds):
+    """Its closing table: {row: [without, with]}."""
+    code, out, err = firebreak("demo", "--scenario", name, "--seconds", str(seconds), within=120)
+    assert code == 0 and err == "", (out, err)
+    rows = {}
+    for line in out[out.rindex("since the fault began"):].splitlines()[1:]:
+        cells = re.split(r"\s{2,}", line.strip())
+        if len(cells) == 3:
+            rows[cells[0]] = cells[1:]
+    assert list(rows) == ["requests", "success", "p50", "p99", "p99.9", "p99 in the second half",
+                          "answered by bad servers", "servers taken out"]
+    assert all(int(n) > 100 * seconds / 2 for n in rows["requests"])
+    assert rows["servers taken out"][0] == "0"  # without detection nobody is ever
+    return rows
+
+
+def test_a_slow_server_is_taken_out_with_detection():
+    rows = scenario("slow", 30)
+    assert re.match(r"1, after ", rows["servers taken out"][1]), rows
+    assert share(rows["answered by bad servers"][1]) < share(rows["answered by bad servers"][0]) / 2
+
+
+def test_a_black_hole_is_taken_out_before_its_timeouts():
+    rows = scenario("blackhole", 18)
+    after = re.match(r"1, after (\S+)$", rows["servers taken out"][1])
+    assert after and ms(after.group(1)) < 2000, rows  # the timeout
+    assert share(rows["success"][0]) < 93 < 98 < share(rows["success"][1])
+
+
+def test_a_slow_fleet_loses_nobody():
+    rows = scenario("fleet", 24)
+    assert rows["servers taken out"][1] == "0"
+    assert rows["answered by bad servers"][1] == "100.00 %"
+
+
+def test_a_slow_zone_gets_less_and_loses_nobody():
+    rows = scenario("zone", 30)
+    assert rows["servers taken out"][1] == "0", rows
+    assert share(rows["answered by bad servers"][1]) < share(rows["answered by bad servers"][0]) - 5
+
+
+def test_a_few_slow_answers_take_nobody_out():
+    rows = scenario("minority", 16)
+    assert rows["servers taken out"][1] == "0"
+    assert ms(rows["p99.9"][0]) > 60  # a twentieth of a tenth is twenty times slower
+
+
 def read_terminal(args, until=None, within=60):
     """What it draws on a terminal of its own, up to its end (or to |until|, then it is interrupted);
     with its exit code."""
@@ -186,6 +233,7 @@ def test_it_ends_when_nobody_reads_any_more():
     (["--seconds", "1"], "2 to 86400"),
     (["--rate", "0"], "1 to 20000"),
     (["--sceonds", "3"], "did you mean --seconds"),
+    (["--scenario", "slo"], "write slow, minority, fleet, blackhole or zone"),
 ])
 def test_wrong_options_are_refused(args, words):
     code, out, err = firebreak("demo", *args)
