@@ -184,6 +184,18 @@ static void text_load(const struct prefix *at, const struct host *h, mono_ns now
         text_named(at, &said.named[i]);
 }
 
+/* Only where the kernel has told. */
+static void text_path(const struct prefix *at, const struct host_path *p)
+{
+    uint32_t rtt = atomic_load_explicit(&p->rtt, memory_order_relaxed);
+
+    if (rtt == 0)
+        return;
+    line_number(at, "firebreak_rtt_us", rtt);
+    line_number(at, "firebreak_retransmits",
+                atomic_load_explicit(&p->retransmits, memory_order_relaxed));
+}
+
 static void text_host(struct admin_call *call, const struct cluster *c, uint32_t i)
 {
     const struct endpoint *e = &c->endpoints[i];
@@ -205,6 +217,7 @@ static void text_host(struct admin_call *call, const struct cluster *c, uint32_t
     line_rate(&at, "success_rate", &h->success_rate[OUTLIER_EXTERNAL]);
     line_rate(&at, "local_origin_success_rate", &h->success_rate[OUTLIER_LOCAL]);
     text_ejection(&at, h, call->view->now);
+    text_path(&at, &h->path);
     text_drain(&at, state, call->view->now);
     text_load(&at, h, call->view->now);
 }
@@ -378,6 +391,18 @@ static void json_load(struct json *j, const struct host *h, mono_ns now)
     json_object_end(j);
 }
 
+static void json_path(struct json *j, const struct host_path *p)
+{
+    uint32_t rtt = atomic_load_explicit(&p->rtt, memory_order_relaxed);
+
+    if (rtt == 0)
+        return;
+    json_object(j, "path");
+    json_u64(j, "rtt_us", rtt);
+    json_u64(j, "retransmits", atomic_load_explicit(&p->retransmits, memory_order_relaxed));
+    json_object_end(j);
+}
+
 static void json_own(struct json *j, const struct host_state *h, mono_ns now)
 {
     struct ejection e = ejection_of(&h->host, now);
@@ -390,6 +415,7 @@ static void json_own(struct json *j, const struct host_state *h, mono_ns now)
         json_u64(j, "ejected_ms_ago", e.ago_ms);
         json_u64(j, "back_in_ms", e.left_ms);
     }
+    json_path(j, &h->host.path);
     json_drain(j, h, now);
     json_load(j, &h->host, now);
     json_object_end(j);

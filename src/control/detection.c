@@ -70,7 +70,9 @@ static bool make_members(struct watched *c, struct detection *d)
             return false;
         d->members[i] = h->detected;
         d->ruled[i] = &h->ruled;
-        d->notes[i] = (struct detection_note){.passed = 0};
+        d->notes[i] = (struct detection_note){
+            .path_requests = atomic_load_explicit(&h->path.requests, memory_order_relaxed),
+            .path_retransmits = atomic_load_explicit(&h->path.retransmits, memory_order_relaxed)};
     }
     return true;
 }

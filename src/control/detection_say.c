@@ -241,13 +241,13 @@ void say_verdict(struct watched *c, mono_ns now)
         return;
     c->detection->said = v->kind;
     cell_add(&c->state->outlier[OUTLIER_STAT_verdict_changes], 1);
-    log_event(c->watch->setup.log, v->kind == SCOPE_NONE ? LOG_INFO : LOG_WARNING,
-              "cluster.verdict",
-              "cluster %.*s: %s %.*s; by %s of %" PRIu32 " of %" PRIu32
-              " hosts, %.1f nats, %.2f times as slow, %.1f %% fail, %.1f %% elsewhere: %s",
-              width(c->config->name), (const char *)c->config->name.data, scope_kind_text(v->kind),
-              width(name), (const char *)name.data, scope_sign_text(v->sign), v->hosts, v->of,
-              v->nats, exp(v->ratio), 100 * v->share, 100 * v->others, advice_of(v));
+    log_event(
+        c->watch->setup.log, v->kind == SCOPE_NONE ? LOG_INFO : LOG_WARNING, "cluster.verdict",
+        "cluster %.*s: %s%s%.*s; by %s of %" PRIu32 " of %" PRIu32
+        " hosts, %.1f nats, %.2f times as slow, %.1f %% fail, %.1f %% elsewhere: %s",
+        width(c->config->name), (const char *)c->config->name.data, scope_kind_text(v->kind),
+        name.len > 0 ? " " : "", width(name), (const char *)name.data, scope_sign_text(v->sign),
+        v->hosts, v->of, v->nats, exp(v->ratio), 100 * v->share, 100 * v->others, advice_of(v));
 }
 void say_fleet(struct watched *c, mono_ns now)
 {

@@ -16,6 +16,8 @@ enum age_fresh { AGE_FRESH_UNKNOWN, AGE_FRESH_WORKS, AGE_FRESH_FAILS };
 struct detection_note {
     mono_ns refreshed_at; /* its connections were given up; 0: never */
     enum age_fresh fresh;
+    uint64_t path_requests; /* of the host's path, as last read */
+    uint64_t path_retransmits;
     mono_ns next_try;  /* a guard kept it in: it is not asked again before */
     double places;     /* of the probes since the first, among its peers */
     uint32_t passed;   /* requests in a row, as fast as its peers' and no failure */

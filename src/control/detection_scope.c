@@ -172,10 +172,25 @@ static enum scope_caller caller_of(const struct watched *c)
     return c->watch->cut_off ? SCOPE_CALLER_CUT_OFF : SCOPE_CALLER_LATE;
 }
 
+static void learn_path(struct watched *c, uint32_t index)
+{
+    const struct host_path *path = &host_of(c, index)->path;
+    struct detection_note *n = &c->detection->notes[index];
+    uint64_t requests = atomic_load_explicit(&path->requests, memory_order_relaxed);
+    uint64_t retransmits = atomic_load_explicit(&path->retransmits, memory_order_relaxed);
+
+    scope_learn_path(&c->detection->scope, index, (double)(requests - n->path_requests),
+                     (double)(retransmits - n->path_retransmits));
+    n->path_requests = requests;
+    n->path_retransmits = retransmits;
+}
+
 void detection_scope_turn(struct watched *c, mono_ns now)
 {
-    for (uint32_t i = 0; i < c->roster.count; i++)
+    for (uint32_t i = 0; i < c->roster.count; i++) {
         c->detection->scoped[i].out = is_out(host_of(c, i));
+        learn_path(c, i);
+    }
     scope_turn(&c->detection->scope, caller_of(c));
     c->detection->learnt = c->detection->doubted = 0;
     shift(c, now);

@@ -33,6 +33,13 @@ enum host_health {
 /* Stands beside what the judge says: both may hold at once, and each ends by itself. */
 #define HOST_DRAIN_BIT 0x100u
 
+/* What the kernel saw of the connections to a host (TCP_INFO), all workers. */
+struct host_path {
+    _Atomic uint64_t requests;    /* that ended on them until they were last looked at */
+    _Atomic uint64_t retransmits; /* segments that were sent again meanwhile */
+    _Atomic uint32_t rtt;         /* microseconds, as last seen; 0: not known */
+};
+
 struct host {
     _Alignas(64) _Atomic uint32_t health; /* enum host_health, and perhaps HOST_DRAIN_BIT */
     _Atomic uint32_t in_flight;           /* attempts on it, all workers */
@@ -43,6 +50,7 @@ struct host {
     _Atomic uint32_t refreshed; /* how often its connections were given up for fresh ones */
     struct host_load load;
     struct host_report report;
+    struct host_path path;
     struct outlier_runs runs;
     struct limit connections; /* open to it, all workers; here and below */
     struct limit pending;     /* requests that wait for a connection to it */

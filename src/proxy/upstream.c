@@ -251,6 +251,30 @@ static void count_broken(struct upstream *up, enum cluster_metric side)
     cluster_rt_count(cluster_of(up), side, 1);
 }
 
+#define LOOK_EVERY NS_PER_S
+
+/* What the path to the host is like: once a second a connection, at a request's end. */
+static void look_at_path(struct upstream *up)
+{
+    struct host_path *path = &up->pool->cluster->rt.hosts.at[up->pool->host]->path;
+    mono_ns now = up->pool->cluster->worker->now;
+    struct link_info info;
+
+    if (now < up->look_at)
+        return;
+    up->look_at = mono_after(now, LOOK_EVERY);
+    link_info(up->link, &info);
+    if (!info.known)
+        return;
+    atomic_fetch_add_explicit(&path->requests, up->requests - up->looked_requests,
+                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&path->retransmits, info.retransmits - up->looked_resent,
+                              memory_order_relaxed);
+    atomic_store_explicit(&path->rtt, (uint32_t)(info.rtt / NS_PER_US), memory_order_relaxed);
+    up->looked_requests = up->requests;
+    up->looked_resent = info.retransmits;
+}
+
 void upstream_release(struct upstream *up)
 {
     bool sent = stream_sent_whole(up->stream);
@@ -258,6 +282,7 @@ void upstream_release(struct upstream *up)
     struct pool *pool = up->pool;
 
     up->stream = NULL;
+    look_at_path(up);
     if (up->ended) {
         close_by_host(up);
         return;
@@ -290,6 +315,7 @@ void upstream_abandon(struct upstream *up)
     bool tunnel = up->stream->x.tunnel;
 
     up->stream = NULL;
+    look_at_path(up);
     if (up->ended) {
         count_broken(up, CLUSTER_upstream_cx_destroy_remote_with_active_rq);
         close_by_host(up);

@@ -41,7 +41,10 @@ struct upstream {
     bool discarding;     /* BUSY: the answer whose head is being read is nobody's */
     bool sent_whole;     /* discarding: the request was sent to its end */
     uint32_t requests;   /* begun on it */
-    struct alarm alarm;  /* connect timeout, idle timeout */
+    uint32_t looked_requests; /* the same when its path was last looked at, and ... */
+    uint32_t looked_resent;   /* ... its retransmits */
+    mono_ns look_at;          /* not again before */
+    struct alarm alarm;       /* connect timeout, idle timeout */
     mono_ns connect_at;
     mono_ns retire_at; /* no request is begun on it any more; MONO_NEVER: no limit */
     struct inbuf in;

@@ -131,6 +131,14 @@ static void stop(struct world *w)
     free(w->ring);
 }
 
+static void adopt_again(struct world *w)
+{
+    struct snapshot *old = w->snapshot;
+
+    adopt(w, DETECTION_ENFORCE, HOSTS);
+    snapshot_drop(old);
+}
+
 static void pass(struct world *w, span_ns span)
 {
     mono_ns end = w->now + span;
@@ -279,6 +287,28 @@ static void who_observes_sees_the_zone_and_cuts_nothing(void **state)
     stop(&w);
 }
 
+static void a_zone_behind_a_lossy_path_is_bad(void **state)
+{
+    struct world w;
+    (void)state;
+
+    start(&w, DETECTION_ENFORCE, HOSTS);
+    for (uint32_t i = 0; i < HOSTS; i++)
+        atomic_store(&host(&w, i)->path.retransmits, 1000); /* before it was watched: no sign */
+    adopt_again(&w);
+    serve(&w, 0, 1, 0, 8 * S);
+    for (int n = 0; n < 12; n++, serve(&w, 0, 1, 0, 500 * MS)) {
+        for (uint32_t i = 0; i < HOSTS; i++) {
+            atomic_fetch_add(&host(&w, i)->path.requests, 10);
+            atomic_fetch_add(&host(&w, i)->path.retransmits, (EAST & 1u << i) != 0 ? 2 : 0);
+        }
+    }
+    assert_int_equal(stat(&w, OUTLIER_STAT_verdict), SCOPE_ZONE);
+    assert_non_null(strstr(w.said, "zone east; by retransmits"));
+    shares_are_cut_of(&w, EAST);
+    stop(&w);
+}
+
 /* --- we ourselves --- */
 
 static void what_a_late_worker_waited_for_accuses_nobody(void **state)
@@ -362,6 +392,7 @@ int main(void)
         cmocka_unit_test(two_bad_zones_lose_nothing),
         cmocka_unit_test(a_bad_version_is_named_and_nobody_goes),
         cmocka_unit_test(who_observes_sees_the_zone_and_cuts_nothing),
+        cmocka_unit_test(a_zone_behind_a_lossy_path_is_bad),
         cmocka_unit_test(what_a_late_worker_waited_for_accuses_nobody),
         cmocka_unit_test(hung_connections_are_given_up_and_the_host_stays),
         cmocka_unit_test(a_host_whose_fresh_connections_hang_too_goes),

@@ -175,6 +175,20 @@ def test_ejection_is_seen_on_clusters_and_in_stats():
         u.close()
 
 
+def test_clusters_shows_the_path_to_each_host():
+    up = Upstream(answers(OK))
+    with Proxy(config=config([up])) as proxy:
+        proxy.client().get("/")
+        page = proxy.admin("/clusters").splitlines()
+        host = f"backend::{up.address}::"
+        assert f"{host}firebreak_retransmits::0" in page
+        rtt = next(line for line in page if line.startswith(f"{host}firebreak_rtt_us::"))
+        assert 0 < int(rtt.rsplit("::", 1)[1]) < 1_000_000
+        status = json.loads(proxy.admin("/clusters?format=json"))["cluster_statuses"][0]
+        assert status["host_statuses"][0]["firebreak"]["path"]["retransmits"] == 0
+    up.close()
+
+
 def test_small_pages():
     with proxied(answers(OK)) as (proxy, _):
         assert get(proxy, "/ready")[::2] == (200, "LIVE\n")
