@@ -57,7 +57,7 @@ static void take_fleet(const struct watched *c, struct decision *d)
 
 /* --- what the guards say --- */
 
-static enum guard_verdict verdict(bool holds)
+static uint8_t verdict(bool holds)
 {
     return holds ? GUARD_HOLDS : GUARD_PASSES;
 }

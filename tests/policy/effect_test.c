@@ -45,7 +45,8 @@ static double uniform(void)
 
 static struct evidence sample(enum evidence_outcome outcome, uint32_t us)
 {
-    return (struct evidence){.at = w.now, .outcome = outcome, .first_us = us, .last_us = us};
+    return (struct evidence){
+        .at = w.now, .outcome = (uint8_t)outcome, .first_us = us, .last_us = us};
 }
 
 /* Fails in a share |bad| of cases. */
