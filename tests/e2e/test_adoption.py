@@ -123,4 +123,4 @@ def test_step_four_takes_out_who_is_slow_and_lets_it_back_on_proof(start, tmp_pa
     wait_for(lambda: site.out() == [slow], "the slow one to go", LONG)
     site.backend.clear()
     wait_for(lambda: site.out() == [], "it to come back", LONG)
-    wait_for(lambda: site.logged(f"{slow} of cluster checkout is healthy, was ramping"), "its whole share", LONG)
+    wait_for(lambda: site.logged(f"endpoint.whole {slow} of cluster checkout"), "its whole share", LONG)

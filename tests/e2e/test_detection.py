@@ -125,7 +125,7 @@ def test_a_host_that_answers_503_is_out_after_a_few_and_back_by_proof(start, tmp
         assert shop.out() == [3]
         shop.hosts.clear()
         wait_for(lambda: not shop.is_out(3), "its return")
-        wait_for(lambda: shop.said("is healthy, was ramping"), "the end of its ramp")
+        wait_for(lambda: shop.said("endpoint.whole"), "the end of its ramp")
         assert failures(clients.asked(400)) == []
         assert failures(clients.since(out)) == []
         share = [sum(a[2] == shop.name(i) for a in clients.asked(1000)) for i in range(10)]
@@ -191,4 +191,4 @@ def test_who_observes_says_so_and_does_nothing(start, tmp_path):
         wait_for(lambda: shop.said("endpoint.observed"), "the line that says so")
         clients.asked(800)
         assert shop.out() == []
-        assert not shop.said("endpoint.accused") and not shop.said("endpoint.state")
+        assert not shop.said("endpoint.accused") and not shop.said("endpoint.suspected")
