@@ -2,6 +2,7 @@
 #include "admin/page.h"
 
 #include "base/memory.h"
+#include "codec/json.h"
 
 #define FIRST_SIZE 4096
 
@@ -55,4 +56,20 @@ void page_release(struct page *p)
 {
     memory_give(p->text.data);
     page_init(p, p->limit);
+}
+
+void page_list_begin(struct page *p, struct json *j, const char *name)
+{
+    page_room(p, 64);
+    json_init(j, &p->text);
+    json_object(j, NULL);
+    json_array(j, name);
+}
+
+void page_list_end(struct page *p, struct json *j)
+{
+    page_room(p, 64);
+    json_array_end(j);
+    json_object_end(j);
+    text_char(&p->text, '\n');
 }

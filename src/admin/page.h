@@ -9,6 +9,8 @@
 #include "base/bytes.h"
 #include "base/text.h"
 
+struct json;
+
 #define PAGE_LIMIT ((size_t)256 << 20)
 
 /* What is written goes to |text|, after page_room made room for it. */
@@ -30,6 +32,10 @@ void page_room(struct page *p, size_t n);
 void page_put(struct page *p, struct bytes b);
 void page_str(struct page *p, const char *s);
 void page_u64(struct page *p, uint64_t v);
+
+/* A page that is one JSON object with one list in it, |name|; |j| writes it. */
+void page_list_begin(struct page *p, struct json *j, const char *name);
+void page_list_end(struct page *p, struct json *j);
 
 /* The page is empty again, and keeps its memory. */
 void page_clear(struct page *p);

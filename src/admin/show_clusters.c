@@ -553,22 +553,14 @@ static void json_cluster_end(struct admin_call *call, struct json *j, const stru
 static void begin_page(struct clusters_page *p, struct admin_call *call)
 {
     p->begun = true;
-    if (p->format != FORMAT_JSON)
-        return;
-    page_room(call->page, 64);
-    json_init(&p->json, &call->page->text);
-    json_object(&p->json, NULL);
-    json_array(&p->json, "cluster_statuses");
+    if (p->format == FORMAT_JSON)
+        page_list_begin(call->page, &p->json, "cluster_statuses");
 }
 
 static void end_page(struct clusters_page *p, struct admin_call *call)
 {
-    if (p->format != FORMAT_JSON)
-        return;
-    page_room(call->page, 64);
-    json_array_end(&p->json);
-    json_object_end(&p->json);
-    text_char(&call->page->text, '\n');
+    if (p->format == FORMAT_JSON)
+        page_list_end(call->page, &p->json);
 }
 
 static void begin_cluster(struct clusters_page *p, struct admin_call *call, const struct cluster *c)

@@ -44,6 +44,31 @@ static void put_right(struct text *t, struct bytes what, size_t width)
     text_put(t, what);
 }
 
+/* Of a row's cells: behind a blank, to the right. Negative: there is no such number. */
+struct measure {
+    double value;
+    unsigned decimals;
+    const char *before;
+    const char *behind;
+};
+
+static void put_measure(struct text *t, const struct measure *m, size_t width)
+{
+    char room[40];
+    struct text number;
+
+    text_init(&number, room, sizeof(room));
+    if (m->value < 0) {
+        text_char(&number, '-');
+    } else {
+        text_str(&number, m->before);
+        text_double(&number, m->value, m->decimals);
+        text_str(&number, m->behind);
+    }
+    text_char(t, ' ');
+    put_right(t, text_bytes(&number), width);
+}
+
 static void put_number(struct text *t, uint64_t n, size_t width)
 {
     char room[24];
@@ -58,34 +83,14 @@ static void put_number(struct text *t, uint64_t n, size_t width)
 /* "12.3ms" */
 static void put_us(struct text *t, double us, size_t width)
 {
-    char room[40];
-    struct text number;
+    unsigned decimals = us < 10000 ? 2 : us < 100000 ? 1 : 0;
 
-    text_init(&number, room, sizeof(room));
-    if (us < 0) {
-        text_char(&number, '-');
-    } else {
-        text_double(&number, us / 1000, us < 10000 ? 2 : us < 100000 ? 1 : 0);
-        text_str(&number, "ms");
-    }
-    text_char(t, ' ');
-    put_right(t, text_bytes(&number), width);
+    put_measure(t, &(struct measure){us / 1000, decimals, "", "ms"}, width);
 }
 
 static void put_times(struct text *t, double times, size_t width)
 {
-    char room[40];
-    struct text number;
-
-    text_init(&number, room, sizeof(room));
-    if (times < 0) {
-        text_char(&number, '-');
-    } else {
-        text_char(&number, 'x');
-        text_double(&number, times, times < 100 ? 2 : 0);
-    }
-    text_char(t, ' ');
-    put_right(t, text_bytes(&number), width);
+    put_measure(t, &(struct measure){times, times < 100 ? 2 : 0, "x", ""}, width);
 }
 
 static void text_head(struct admin_call *call, const struct cluster *c)
@@ -230,12 +235,8 @@ static void json_endpoint(struct peers_page *p, struct admin_call *call, const s
 static void begin_page(struct peers_page *p, struct admin_call *call)
 {
     p->begun = true;
-    if (p->format != FORMAT_JSON)
-        return;
-    page_room(call->page, 64);
-    json_init(&p->json, &call->page->text);
-    json_object(&p->json, NULL);
-    json_array(&p->json, "clusters");
+    if (p->format == FORMAT_JSON)
+        page_list_begin(call->page, &p->json, "clusters");
 }
 
 static void begin_cluster(struct peers_page *p, struct admin_call *call, const struct cluster *c)
@@ -313,12 +314,8 @@ static enum work_state peers_more(struct admin_work *w, struct admin_call *call)
         if (!work_goes_on(call))
             return WORK_MORE;
     }
-    if (p->format == FORMAT_JSON) {
-        page_room(call->page, 64);
-        json_array_end(&p->json);
-        json_object_end(&p->json);
-        text_char(&call->page->text, '\n');
-    }
+    if (p->format == FORMAT_JSON)
+        page_list_end(call->page, &p->json);
     return WORK_DONE;
 }
 

@@ -2,6 +2,8 @@
 /* The JSON writer: see json.h. */
 #include "codec/json.h"
 
+#include "base/date.h"
+
 #include <math.h>
 #include <stddef.h>
 
@@ -200,4 +202,14 @@ void json_null(struct json *j, const char *key)
 {
     begin_value(j, key);
     text_str(j->text, "null");
+}
+
+void json_time(struct json *j, const char *key, wall_ns at)
+{
+    char room[40];
+    struct text t;
+
+    text_init(&t, room, sizeof(room));
+    date_utc(&t, at);
+    json_string(j, key, text_bytes(&t));
 }

@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/text.h"
+#include "base/units.h"
 
 struct json {
     struct text *text;
@@ -38,6 +39,7 @@ void json_i64(struct json *j, const char *key, int64_t value);
 void json_double(struct json *j, const char *key, double value,
                  unsigned decimals); /* not finite: null */
 void json_bool(struct json *j, const char *key, bool value);
+void json_time(struct json *j, const char *key, wall_ns at); /* "2016-04-15T20:17:00.310Z" */
 void json_null(struct json *j, const char *key) JSON_LINKED_AS(json_null);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 
-#include "base/date.h"
 #include "codec/json.h"
 
 /* --- names --- */
@@ -72,16 +71,6 @@ enum decision_guard decision_first_guard(const struct decision *d)
 /* --- JSON --- */
 
 #define DECIMALS 6
-
-static void put_time(struct json *j, wall_ns at)
-{
-    char room[40];
-    struct text t;
-
-    text_init(&t, room, sizeof(room));
-    date_utc(&t, at);
-    json_string(j, "time", text_bytes(&t));
-}
 
 static void put_evidence(struct json *j, const struct decision *d)
 {
@@ -186,7 +175,7 @@ void decision_json(struct text *t, const struct decision *d)
     json_init(&j, t);
     json_object(&j, NULL);
     json_u64(&j, "number", d->number);
-    put_time(&j, d->at);
+    json_time(&j, "time", d->at);
     json_string(&j, "cluster", decision_name_bytes(&d->cluster));
     if (d->host.len > 0)
         json_string(&j, "host", decision_name_bytes(&d->host));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "control/outlier_event.h"
 
-#include "base/date.h"
 #include "base/text.h"
 #include "codec/json.h"
 
@@ -32,16 +31,6 @@ static const char *const actions[] = {
 static uint64_t whole(double percent)
 {
     return percent <= 0 ? 0 : (uint64_t)percent;
-}
-
-static void put_time(struct json *j, wall_ns at)
-{
-    char room[40];
-    struct text t;
-
-    text_init(&t, room, sizeof(room));
-    date_utc(&t, at);
-    json_string(j, "timestamp", text_bytes(&t));
 }
 
 /* A 64-bit number in proto3's JSON is a string. */
@@ -120,7 +109,7 @@ void outlier_event_put(struct event_log *l, const struct outlier_event *e)
     json_init(&j, &t);
     json_object(&j, NULL);
     json_text(&j, "type", e->by_hand ? "BY_HAND" : types[e->trigger]);
-    put_time(&j, e->at);
+    json_time(&j, "timestamp", e->at);
     if (e->acted_before)
         put_since(&j, e->since_action);
     json_string(&j, "cluster_name", e->cluster);

@@ -188,7 +188,7 @@ bool exchange_await_connect(struct exchange *x)
     x->try_deadline = MONO_NEVER; /* the connect has a time limit of its own */
     if (!connects_pend(x->cluster))
         attempt_give_place(x);
-    witness_open(x, attempt_present(x)->picked_at);
+    witness_open(x);
     return true;
 }
 

@@ -85,14 +85,6 @@ static bool room_for_connection(const struct host_limits *most, const struct hos
     return limit_used(&h->connections) < most->max_connections && room_for_request(most, h);
 }
 
-static bool was_tried(const struct lb_tried *tried, uint32_t host)
-{
-    for (uint32_t i = 0; tried != NULL && i < tried->count; i++)
-        if (tried->at[i] == host)
-            return true;
-    return false;
-}
-
 static_assert((LIMIT_NONE & LIMIT_NONE) == UINT32_MAX, "no limit is all ones");
 
 static bool hosts_limited(const struct host_limits *most)
@@ -112,8 +104,8 @@ static uint32_t with_room(struct cluster_rt *rt, uint32_t picked, const struct l
     for (uint32_t n = 0; n < count; n++) {
         uint32_t host = (picked + n) % count;
 
-        if (rt->hosts.at[host] != NULL && cluster_rt_serves(rt, host) && !was_tried(tried, host) &&
-            room(most, rt->hosts.at[host]))
+        if (rt->hosts.at[host] != NULL && cluster_rt_serves(rt, host) &&
+            !lb_tried_has(tried, host) && room(most, rt->hosts.at[host]))
             return host;
     }
     return CLUSTER_RT_ALL_FULL;

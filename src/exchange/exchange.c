@@ -146,7 +146,7 @@ static void start_try_clock(struct exchange *x, mono_ns now)
     most = probing_timeout(x);
     if (most < x->timeout)
         x->try_deadline = mono_after(now, most);
-    witness_open(x, now);
+    witness_open(x);
 }
 
 static void on_request_complete(struct exchange *x, mono_ns now)

@@ -45,9 +45,8 @@ static void unlink_open(struct exchange *x)
     x->cluster->witness->open--;
 }
 
-void witness_open(struct exchange *x, mono_ns now)
+void witness_open(struct exchange *x)
 {
-    (void)now;
     if (!watched(x) || x->tunnel)
         return;
     unlink_open(x);

@@ -27,7 +27,7 @@ struct witness {
  * The present attempt waits for a connect, or its request is whole at the host: its time runs, anew
  * each time.
  */
-void witness_open(struct exchange *x, mono_ns now);
+void witness_open(struct exchange *x);
 
 /* The present attempt has come to |outcome|. */
 void witness_end(struct exchange *x, enum evidence_outcome outcome, mono_ns now);

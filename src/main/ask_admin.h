@@ -12,6 +12,13 @@
 
 #define ADMIN_USUAL "127.0.0.1:9901"
 
+/* The row of --admin in a command's table of options. */
+#define OPTION_ADMIN(where)                                                                        \
+    {                                                                                              \
+        .name = "admin", .kind = OPTION_PARSED, .target = (where), .parse = option_parse_address,  \
+        .placeholder = "ADDR", .help = "of the proxy (127.0.0.1:9901); unix:PATH too"              \
+    }
+
 struct admin_question {
     const char *command; /* who asks, for errors */
     struct address to;

@@ -51,12 +51,7 @@ static bool take_words(struct arguments *a, int argc, char **argv, char **option
 static enum options_verdict read_arguments(struct arguments *a, int argc, char **argv)
 {
     const struct command_option table[] = {
-        {.name = "admin",
-         .kind = OPTION_PARSED,
-         .target = &a->admin,
-         .parse = option_parse_address,
-         .placeholder = "ADDR",
-         .help = "of the proxy (127.0.0.1:9901); unix:PATH too"},
+        OPTION_ADMIN(&a->admin),
         {.name = "json", .kind = OPTION_FLAG, .target = &a->json, .help = "the same as JSON"},
     };
     char *options[ARGUMENTS_MAX + 1];

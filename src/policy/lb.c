@@ -147,15 +147,6 @@ static struct lb_choice all_eligible(const struct lb *lb, const struct host_set 
 
 /* --- hosts with a share --- */
 
-static bool in(const struct lb_tried *tried, uint32_t host)
-{
-    for (uint32_t i = 0; tried != NULL && i < tried->count && i < LB_TRIED_MAX; i++) {
-        if (tried->at[i] == host)
-            return true;
-    }
-    return false;
-}
-
 /* As much of |price| as |h| has. False: it has less than |least|, another worker was first. */
 static bool pay(struct host *h, uint32_t price, uint32_t least)
 {
@@ -197,7 +188,7 @@ static uint32_t pick_partial(const struct lb *lb, const struct host_set *hosts,
         uint32_t credit = earn(hosts->at[host]);
 
         all += host_share(hosts->at[host]);
-        if (!in(tried, host) && (best == LB_NO_HOST || credit > most)) {
+        if (!lb_tried_has(tried, host) && (best == LB_NO_HOST || credit > most)) {
             best = host;
             most = credit;
         }

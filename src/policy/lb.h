@@ -29,6 +29,15 @@ struct lb_tried {
     uint32_t at[LB_TRIED_MAX];
 };
 
+static inline bool lb_tried_has(const struct lb_tried *tried, uint32_t host)
+{
+    for (uint32_t i = 0; tried != NULL && i < tried->count && i < LB_TRIED_MAX; i++) {
+        if (tried->at[i] == host)
+            return true;
+    }
+    return false;
+}
+
 struct lb {
     enum lb_kind kind;
     struct panic_config panic;

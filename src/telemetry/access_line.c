@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "telemetry/access_line.h"
 
-#include "base/date.h"
 #include "codec/json.h"
 #include "model/flags.h"
 
@@ -59,16 +58,6 @@ static void json_address(struct json *j, const char *key, const struct address *
         json_null(j, key);
     else
         json_string(j, key, text_bytes(&t));
-}
-
-static void json_time(struct json *j, const char *key, wall_ns at)
-{
-    char room[40];
-    struct text t;
-
-    text_init(&t, room, sizeof(room));
-    date_utc(&t, at);
-    json_string(j, key, text_bytes(&t));
 }
 
 /* Text as in Istio's log, where it is the value of a header. */

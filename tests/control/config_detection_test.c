@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "control/loaded.h"
+
 #define CLUSTER                                                                                    \
     "listeners:\n- {name: web, listen: 127.0.0.1:80, routes: [{cluster: a}]}\n"                    \
     "clusters:\n- name: a\n  endpoints: [{address: 127.0.0.1:1}]\n"
@@ -21,19 +23,6 @@
 #define ROUTE(keys)                                                                                \
     "listeners:\n- {name: web, listen: 127.0.0.1:80, routes: [{cluster: a, " keys "}]}\n"          \
     "clusters:\n- name: a\n  endpoints: [{address: 127.0.0.1:1}]\n"
-
-static struct snapshot *load(const char *text)
-{
-    const struct config_source source = {BYTES("f.yaml"), bytes_of(text)};
-    struct config_errors e;
-    struct snapshot *s = NULL;
-
-    config_errors_init(&e);
-    if (config_parse(&source, 1, NULL, &e, &s) != CONFIG_OK)
-        fail_msg("%.*s: %s", (int)e.at[0].message.len, (const char *)e.at[0].message.data, text);
-    config_errors_release(&e);
-    return s;
-}
 
 /* A copy: there is nothing in it that the snapshot owns. */
 static struct cluster cluster_of(const char *text)

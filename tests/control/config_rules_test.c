@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "control/loaded.h"
+
 #include "policy/detect_rules.h"
 
 #define CLUSTER                                                                                    \
@@ -16,19 +18,6 @@
     "clusters:\n- name: a\n  endpoints: [{address: 127.0.0.1:1}]\n"
 #define OWN(keys)  CLUSTER "  resilience: {" keys "}\n"
 #define RULE(keys) OWN("profile: rules, rules: [{" keys "}]")
-
-static struct snapshot *load(const char *text)
-{
-    const struct config_source source = {BYTES("f.yaml"), bytes_of(text)};
-    struct config_errors e;
-    struct snapshot *s = NULL;
-
-    config_errors_init(&e);
-    if (config_parse(&source, 1, NULL, &e, &s) != CONFIG_OK)
-        fail_msg("%.*s: %s", (int)e.at[0].message.len, (const char *)e.at[0].message.data, text);
-    config_errors_release(&e);
-    return s;
-}
 
 static struct rule one(const char *text)
 {
