@@ -50,6 +50,33 @@ static void serve_all_serves_by_everyone_and_nobody_sees_uh(void **state)
     plane_end(&p);
 }
 
+/* P1 to P4 of the reference: ten hosts, so many healthy, 100 requests; how many the others got. */
+static uint64_t of_ten(uint32_t healthy, uint32_t threshold)
+{
+    uint64_t others = 0;
+
+    go(10, PANIC_SERVE_ALL, threshold);
+    put(healthy, 10, HOST_EJECTED);
+    plane_traffic(&p, 100, 10 * NS_PER_MS);
+    plane_run(&p, NS_PER_S);
+    assert_int_equal(plane_answered(&p, 2), 100);
+    for (uint32_t i = healthy; i < 10; i++)
+        others += served(i);
+    assert_int_equal(plane_count(&p, CLUSTER_lb_healthy_panic), others > 0 ? 100 : 0);
+    plane_end(&p);
+    return others;
+}
+
+static void p1_to_p4_of_the_reference(void **state)
+{
+    (void)state;
+
+    assert_in_range(of_ten(4, 50), 50, 70); /* all ten serve */
+    assert_int_equal(of_ten(5, 50), 0);     /* not below */
+    assert_int_equal(of_ten(8, 90), 0);     /* with 1.4 times their share they carry all */
+    assert_in_range(of_ten(7, 90), 20, 40);
+}
+
 static void in_panic_connections_are_kept_as_ever(void **state)
 {
     (void)state;
@@ -169,6 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(serve_all_serves_by_everyone_and_nobody_sees_uh),
+        cmocka_unit_test(p1_to_p4_of_the_reference),
         cmocka_unit_test(in_panic_connections_are_kept_as_ever),
         cmocka_unit_test(an_ejection_closes_connections_in_panic_as_envoy_only),
         cmocka_unit_test(without_panic_nobody_is_left_and_it_says_uh),
