@@ -215,7 +215,7 @@ static span_ns ramp_length(const struct life *l, const struct life_config *c)
     return l->last_out < LIFE_QUICK_FOR && c->ramp > LIFE_RAMP_QUICK ? LIFE_RAMP_QUICK : c->ramp;
 }
 
-/* No further than time allows, and no further than what it has shown: a tenth a success. */
+/* No further than time allows, and no further than what it has shown: a twentieth a success. */
 static struct life_step ramp_on(struct life *l, const struct life_config *c, mono_ns now)
 {
     span_ns length = ramp_length(l, c);
