@@ -49,23 +49,40 @@ def limited(start, tmp_path):
     return begin
 
 
-def crowd(proxy, count):
-    """|count| requests, one after the other: (status, seconds until the answer, answer)."""
-    answers = [None] * count
+class Crowd:
+    """Requests one after the other, each in a thread: (status, seconds until the answer, answer,
+    when that came)."""
 
-    def ask(i):
+    def __init__(self, proxy):
+        self.proxy = proxy
+        self.threads = []
+        self.answers = {}
+
+    def ask(self, i):
         began = time.monotonic()
-        answer = harness.request(proxy.address, "GET", "/")
-        answers[i] = (answer.status, time.monotonic() - began, answer, time.monotonic())
+        answer = harness.request(self.proxy.address, "GET", "/")
+        self.answers[i] = (answer.status, time.monotonic() - began, answer, time.monotonic())
 
-    threads = []
-    for i in range(count):
-        threads.append(threading.Thread(target=ask, args=(i,)))
-        threads[-1].start()
-        harness.wait_for(lambda: proxy.stat("http.web.downstream_rq_total") == i + 1, "a request")
-    for t in threads:
-        t.join()
-    return answers
+    def come(self, count):
+        for i in range(len(self.threads), len(self.threads) + count):
+            self.threads.append(threading.Thread(target=self.ask, args=(i,)))
+            self.threads[-1].start()
+            harness.wait_for(lambda: self.proxy.stat("http.web.downstream_rq_total") == i + 1,
+                             "a request")
+
+    def wait_answers(self, count):
+        harness.wait_for(lambda: len(self.answers) >= count, "answers")
+
+    def end(self):
+        for t in self.threads:
+            t.join()
+        return [self.answers.get(i) for i in range(len(self.threads))]
+
+
+def crowd(proxy, count):
+    many = Crowd(proxy)
+    many.come(count)
+    return many.end()
 
 
 def overflows(proxy):
@@ -132,12 +149,16 @@ def test_limits_at_work_are_shown(limited):
 @pytest.mark.multiworker
 def test_four_workers_share_two_connections_and_none_starves(limited):
     proxy = limited(2, 1000, hold="100ms", workers=4)
-    answers = crowd(proxy, 40)
+    many = Crowd(proxy)
+    many.come(20)
+    many.wait_answers(len(many.answers) + 3)  # more than a wave of two, so a hold of 100 ms
+    many.come(20)
+    answers = many.end()
     assert [a[0] for a in answers] == [200] * 40
-    # Who came twenty places earlier, ten waves of two, is not served later, on whatever worker.
-    ends = [a[3] for a in answers]
-    for i in range(20, 40):
-        assert ends[i] > ends[i - 20], ends
+    # The order is that of coming, to 20 ms of four workers: none of the first twenty waits when the
+    # first of the others is served, but who has the other connection and a caller slow to look.
+    served = min(a[3] for a in answers[20:])
+    assert sum(a[3] > served for a in answers[:20]) <= 2, [a[3] for a in answers]
 
 
 @pytest.mark.multiworker
