@@ -225,7 +225,8 @@ static struct scope_verdict of_groups(const struct scope *s)
 #define COMMON_RATE    0.1
 #define CONNECTS_FINE  0.05
 #define ALIKE          0.4054651081081644  /* ln 1.5: between most hosts, ... */
-#define ALIKE_TIMES    5.0                 /* ... or so many deviations */
+#define ALIKE_TIMES    4.0                 /* ... or so many deviations; */
+#define ALIKE_FROM     0.2                 /* most: all but a fifth at each end */
 #define PAST_THE_USUAL 0.26236426446749106 /* ln 1.3 */
 
 static struct scope_group everybody(const struct scope *s)
@@ -259,7 +260,8 @@ static bool all_alike(const struct scope *s, const struct scope_group *all)
 {
     double most = fmax(ALIKE, ALIKE_TIMES * s->judge->deviation);
 
-    return all->known == 0 || scope_reached(all, 0.1) - scope_reached(all, 0.9) <= most;
+    return all->known == 0 ||
+           scope_reached(all, ALIKE_FROM) - scope_reached(all, 1 - ALIKE_FROM) <= most;
 }
 
 static bool connects_are_fine(const struct scope_group *all)

@@ -352,8 +352,10 @@ static void two_bad_zones_eject_nobody_and_concern_no_share(void **state)
         assert_int_equal(world.ejected, 0);
         assert_true(verdict() == SCOPE_ZONE);
         assert_int_equal(world.scope.now.groups, 2);
-        for (uint32_t i = 0; i < 15; i++)
+        for (uint32_t i = 0; i < 15; i++) {
             assert_false(scope_concerns(&world.scope, i));
+            assert_int_equal(scope_says(&world.scope, i, DETECT_ERRORS_MANY), SCOPE_ZONE);
+        }
         stop();
     }
 }
@@ -507,6 +509,44 @@ static void a_host_with_the_heavy_requests_is_a_skew(void **state)
     stop();
 }
 
+/* Slower in each class, it is not only the mix. */
+static void a_slow_host_with_the_heavy_requests_is_no_skew(void **state)
+{
+    (void)state;
+
+    start(10, 0, 20, 141);
+    for (uint32_t i = 0; i < 10; i++)
+        world.planted.heavy[i] = 0.2;
+    run(WARM);
+    world.judge.config.latency = false; /* so that nobody is accused */
+    world.planted.on[5] = slow;
+    world.planted.heavy[5] = 0.6;
+    run(LONG);
+    assert_int_equal(verdict(), SCOPE_NONE);
+    stop();
+}
+
+/* Where no zone is left that is well, it is none of theirs. */
+static void all_zones_are_no_zone(void **state)
+{
+    (void)state;
+
+    start(9, 3, 20, 97);
+    run(WARM);
+    for (uint32_t i = 0; i < 6; i++)
+        world.scoped[i].marked = world.judge.bucket + 1;
+    assert_int_equal(scope_look(&world.scope)->kind, SCOPE_NONE);
+    for (uint32_t i = 0; i < 9; i++)
+        world.scoped[i].marked = i % 3 == 0 ? 0 : world.judge.bucket + 1;
+    assert_int_equal(scope_look(&world.scope)->kind, SCOPE_ZONE);
+    assert_int_equal(world.scope.now.groups, 2);
+    world.judge.bucket += 5; /* the verdict has had its time */
+    for (uint32_t i = 0; i < 9; i++)
+        world.scoped[i].marked = world.judge.bucket + 1;
+    assert_int_equal(scope_look(&world.scope)->kind, SCOPE_NONE);
+    stop();
+}
+
 static void queues_everywhere_are_capacity(void **state)
 {
     struct detect *d = &world.judge;
@@ -542,6 +582,8 @@ static void while_we_are_sick_only_answers_accuse(void **state)
     assert_int_equal(world.ejected, 1 << 1);
     world.planted.on[1] = slow;
     world.caller = SCOPE_CALLER_WELL;
+    run(NS_PER_S);
+    assert_int_equal(verdict(), SCOPE_CALLER); /* it holds for a while */
     run(3 * NS_PER_S);
     assert_int_equal(verdict(), SCOPE_NODE);
     stop();
@@ -667,6 +709,8 @@ int main(void)
         cmocka_unit_test(all_slow_by_more_and_less_is_the_fleet),
         cmocka_unit_test(one_class_slow_everywhere_is_a_dependency),
         cmocka_unit_test(a_host_with_the_heavy_requests_is_a_skew),
+        cmocka_unit_test(a_slow_host_with_the_heavy_requests_is_no_skew),
+        cmocka_unit_test(all_zones_are_no_zone),
         cmocka_unit_test(queues_everywhere_are_capacity),
         cmocka_unit_test(while_we_are_sick_only_answers_accuse),
         cmocka_unit_test(zones_keep_their_number_and_those_that_go_make_room),
