@@ -55,6 +55,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     check_value(all, "filter");
     check_value(all, "format");
+    check_value(all, "since");
+    check_value(all, "cluster");
     head.field_count = 2;
     head.fields[0] = (struct field){.name = BYTES("Accept"), .value = all};
     head.fields[1] = (struct field){.name = BYTES("accept"), .value = bytes_skip(all, size / 2)};

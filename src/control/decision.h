@@ -31,7 +31,8 @@
     X(NEEDS_HUMAN, needs_human)         /* out until it is pardoned */                             \
     X(OBSERVED, observed)               /* mode: observe, or enforced in part: only counted */     \
     X(FLEET_SLOWDOWN, fleet_slowdown)   /* all are slow: no host is blamed */                      \
-    X(FLEET_RECOVERED, fleet_recovered) /* they are no more */
+    X(FLEET_RECOVERED, fleet_recovered) /* they are no more */                                     \
+    X(VERDICT, verdict)                 /* whose trouble it is has changed: |whose| */
 
 #define X(constant, name) DECISION_##constant,
 enum decision_what { DECISIONS(X) DECISION_COUNT };

@@ -158,6 +158,7 @@ static enum log_level level_of(enum decision_what w)
     case DECISION_SUSPECTED:
     case DECISION_FLEET_SLOWDOWN:
     case DECISION_FLEET_RECOVERED:
+    case DECISION_VERDICT:
         return LOG_WARNING;
     case DECISION_CLEARED:
     case DECISION_PROBING:
@@ -185,16 +186,17 @@ static const char *event_of(enum decision_what w)
         [DECISION_OBSERVED] = "endpoint.observed",
         [DECISION_FLEET_SLOWDOWN] = "cluster.fleet_slowdown",
         [DECISION_FLEET_RECOVERED] = "cluster.fleet_recovered",
+        [DECISION_VERDICT] = "cluster.verdict",
     };
 
     return events[w];
 }
 
-/* outlier_deeds.c logs what outlier detection does, and hands. */
+/* Logged elsewhere: what outlier detection does, hands and rules; and whose trouble it is. */
 static bool is_said(const struct decision *d)
 {
     return d->cause == CAUSE_TRIGGER || d->cause == CAUSE_RULE || d->cause == CAUSE_HAND ||
-           (d->cause == CAUSE_TIME && d->what == DECISION_RETURNED);
+           (d->cause == CAUSE_TIME && d->what == DECISION_RETURNED) || d->what == DECISION_VERDICT;
 }
 
 void decision_tell(struct watched *c, struct decision *d)

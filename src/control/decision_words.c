@@ -276,6 +276,7 @@ static void put_deed(struct text *t, const struct decision *d)
         return;
     case DECISION_FLEET_SLOWDOWN:
     case DECISION_FLEET_RECOVERED:
+    case DECISION_VERDICT:
     case DECISION_COUNT:
         return;
     }
@@ -285,6 +286,11 @@ static void put_fleet(struct text *t, const struct decision *d)
 {
     text_str(t, "cluster ");
     put_name(t, &d->cluster);
+    if (d->what == DECISION_VERDICT) {
+        text_str(t, ": whose trouble it is: ");
+        text_str(t, scope_kind_text(d->whose));
+        return;
+    }
     if (d->what == DECISION_FLEET_RECOVERED) {
         text_str(t, " answers as usual again; hosts are blamed for latency, and retries go on");
         return;
@@ -385,6 +391,7 @@ static const char *deed_remedy(const struct decision *d)
     case DECISION_CLEARED:
     case DECISION_RETURNED:
     case DECISION_FLEET_RECOVERED:
+    case DECISION_VERDICT:
     case DECISION_COUNT:
         return "";
     }

@@ -233,8 +233,8 @@ void say_verdict(struct watched *c, mono_ns now)
 {
     const struct scope_verdict *v = &c->detection->scope.now;
     struct bytes name = group_name(c, v);
+    struct decision d;
 
-    (void)now;
     atomic_store_explicit(&c->state->outlier[OUTLIER_STAT_verdict], (uint64_t)v->kind,
                           memory_order_relaxed);
     if (v->kind == c->detection->said)
@@ -248,6 +248,9 @@ void say_verdict(struct watched *c, mono_ns now)
         width(c->config->name), (const char *)c->config->name.data, scope_kind_text(v->kind),
         name.len > 0 ? " " : "", width(name), (const char *)name.data, scope_sign_text(v->sign),
         v->hosts, v->of, v->nats, exp(v->ratio), 100 * v->share, 100 * v->others, advice_of(v));
+    decision_take_fleet(c, now, &d);
+    d.what = DECISION_VERDICT;
+    decision_tell(c, &d);
 }
 void say_fleet(struct watched *c, mono_ns now)
 {

@@ -49,6 +49,7 @@ static void what_is_common_is_never_blamed_on_one(void **state)
 {
     (void)state;
 
+    assert_true(detect_answers_failing(11, 0.3, 1) < 0);
     assert_true(detect_answers_failing(11, 0.5, 0.5) < 0);
     assert_true(detect_answers_failing(11, 0.9, 1) < 0);
 }
