@@ -316,14 +316,16 @@ def test_explain_says_why_a_host_is_in_and_what_was_decided(day):
     assert day.names[1] not in out
     code, out, err = firebreak("explain", *admin(day))
     assert code == 0 and all(f"  {n} is " in out for n in day.names), err
-    assert len([l for l in out.splitlines() if l.startswith("#")]) == min(20, len(day.all))
+    assert min(20, len(day.all)) <= len([l for l in out.splitlines() if l.startswith("#")]) <= 20
 
 
 def test_explain_as_json_agrees_with_the_events(day):
     code, out, err = firebreak("explain", "shop", day.names[1], "--json", *admin(day))
     assert code == 0, err
     page = json.loads(out)
-    assert [d for d in day.all if d.get("host", day.names[1]) == day.names[1]][-20:] == page["decisions"]
+    known = [d for d in day.all if d.get("host", day.names[1]) == day.names[1]]
+    told = [d for d in page["decisions"] if d["number"] <= day.all[-1]["number"]]  # more may have come since
+    assert told and len(page["decisions"]) <= 20 and told == known[-len(told):]
     assert [h["latency"]["host"] for h in page["hosts"]] == [day.names[1]]
     assert page["hosts"][0]["failures"]["line"] == "errors_many"
 
