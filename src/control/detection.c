@@ -315,8 +315,10 @@ void detection_suspect_for(struct watched *c, uint32_t index, uint32_t share, st
     enum life_state before = life_of(c, index)->state;
     mono_ns now = d->when;
 
-    if (before == LIFE_HEALTHY)
+    if (before == LIFE_HEALTHY) {
         c->detection->notes[index].passed = 0;
+        c->detection->notes[index].bad_at = now;
+    }
     follow(c, index, before, life_suspect(life_of(c, index), rules_of_life(c), share, now), now);
     if (before == LIFE_HEALTHY)
         say_suspected(c, index, d);
@@ -386,8 +388,19 @@ static void accuse(struct watched *c, uint32_t index, enum detect_line line, mon
         act(c, index, line, &v, now);
 }
 
+#define STALE_AFTER (5 * NS_PER_S)
+
+/* What was held against it while a guard kept it in may be over: it has few requests to show it. */
+static bool is_stale(const struct watched *c, uint32_t index, mono_ns now)
+{
+    return life_of(c, index)->state == LIFE_SUSPECT &&
+           mono_since(c->detection->notes[index].bad_at, now) > STALE_AFTER;
+}
+
 static void look_at(struct watched *c, uint32_t index, mono_ns now)
 {
+    if (is_stale(c, index, now))
+        return;
     for (int line = 0; line < DETECT_LINE_COUNT; line++) {
         if (!life_serves(life_of(c, index)) || now < c->detection->notes[index].next_try)
             return;
@@ -493,6 +506,16 @@ static bool tells_of_life(const struct life *l, const struct evidence *e)
            (l->state == LIFE_RAMPING && (e->flags & EVIDENCE_PROBE) == 0);
 }
 
+static void learn_suspect(struct watched *c, uint32_t index, const struct evidence *e)
+{
+    struct detection_note *note = &c->detection->notes[index];
+
+    if (!passed(c, e))
+        note->bad_at = e->at;
+    if (e->outcome != EVIDENCE_LATE)
+        note->passed = passed(c, e) ? note->passed + 1 : 0;
+}
+
 void detection_learn(struct watched *c, uint32_t index, const struct evidence *e, mono_ns now)
 {
     const struct life *l = life_of(c, index);
@@ -505,9 +528,8 @@ void detection_learn(struct watched *c, uint32_t index, const struct evidence *e
     if (tells_of_life(l, e))
         learn_life(c, index, l->state == LIFE_RAMPING ? passed_ramp(e) : passed_probe(c, index, e),
                    now);
-    if (l->state == LIFE_SUSPECT && e->outcome != EVIDENCE_LATE)
-        c->detection->notes[index].passed =
-            passed(c, e) ? c->detection->notes[index].passed + 1 : 0;
+    if (l->state == LIFE_SUSPECT)
+        learn_suspect(c, index, e);
     if (!life_serves(l))
         return; /* what comes of its past, or of a probe, is no evidence of what it is to others */
     if (!detection_age_learn(c, index, e, now))

@@ -20,6 +20,7 @@ struct detection_note {
     uint64_t path_retransmits;
     mono_ns next_try;  /* a guard kept it in: it is not asked again before */
     double places;     /* of the probes since the first, among its peers */
+    mono_ns bad_at;    /* a suspect last failed or was late, or became one */
     uint32_t passed;   /* requests in a row, as fast as its peers' and no failure */
     mono_ns next_line; /* no line about what is held back before */
     bool ruled;        /* a rule speaks against it, and that is counted */

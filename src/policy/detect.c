@@ -399,7 +399,9 @@ void detect_learn(struct detect *d, uint32_t index, const struct evidence *s)
         return;
     case EVIDENCE_TIMEOUT:
         learn_wait(d, index, s);
-        if (!latency_is_common(d))
+        if (latency_is_common(d)) /* no host's fault, but it shows that failing is common, too */
+            count_try(d, d->hosts[index], DETECT_OF_ERRORS, true, 1);
+        else
             learn_error(d, index, true, 1);
         return;
     case EVIDENCE_ABANDONED:

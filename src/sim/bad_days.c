@@ -134,6 +134,8 @@ static void recover(struct bad_day *d)
         world_fail(d->server->net->world, "simulator", "a server cannot come back; host",
                    d->server->index);
     d->on = false;
+    d->server->troubled = false;
+    d->server->trouble_over = d->server->net->world->now;
 }
 
 static void over(struct world_event *e, mono_ns now)
@@ -154,6 +156,7 @@ static void next(struct world_event *e, mono_ns now)
         d->on = true;
         b->count++;
         d->server->blamable = true;
+        d->server->troubled = true;
         begin(d->server, (enum bad_day_kind)rng_below(&w->rng, DAY_KIND_COUNT), w);
         world_arm(w, &d->over, now + world_span(w, LONGEST));
     }

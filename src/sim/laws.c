@@ -60,16 +60,66 @@ static void check_floor(struct laws *l, uint32_t host, uint32_t out_before)
 
 /* --- law 2: nobody is blamed for what was not his fault --- */
 
+/* What has a twentieth of its share shows only now and then that it is well again. */
+#define SUSPECT_ASKED (10 * NS_PER_S)
+
+/* When it last gave cause: where latency counts, all of a bad day is one. */
+static mono_ns cause_at(const struct laws *l, const struct server *s)
+{
+    mono_ns over = s->troubled ? world_of(l)->now : s->trouble_over;
+
+    return l->truth->cluster.detection.on && over > s->blame_at ? over : s->blame_at;
+}
+
 static void check_blame(struct laws *l, uint32_t host)
 {
     const struct server *s = &l->rig->servers[host];
     const struct rig_settings *set = l->truth;
     span_ns memory = set->route.timeout + set->cluster.connect_timeout + LAWS_SLACK;
 
+    if (set->cluster.detection.on)
+        memory += SUSPECT_ASKED;
     if (!s->blamable)
         broken(l, "law 2", "a host that never gave cause was ejected; host", host);
-    else if (s->down_since == MONO_NEVER && mono_since(s->blame_at, world_of(l)->now) > memory)
+    else if (s->down_since == MONO_NEVER && mono_since(cause_at(l, s), world_of(l)->now) > memory)
         broken(l, "law 2", "a host was ejected though it has long given no cause; host", host);
+}
+
+/* --- law 3: once the fleet is slow, and is known to be, nobody goes for being slow --- */
+
+#define FLEET_KNOWN (5 * NS_PER_S)
+
+static bool is_slow(const struct server *s, mono_ns now)
+{
+    const struct pace *p = &s->mood.pace;
+    mono_ns then = now > FLEET_KNOWN ? now - FLEET_KNOWN : 0;
+
+    return p->whom == PACE_ALL && pace_slow_by(p, then) >= 2;
+}
+
+/* Not even for what follows from being slow: timeouts. */
+static bool is_only_slow(const struct server *s)
+{
+    const struct server_mood *m = &s->mood;
+
+    return m->error_permille == 0 && m->hang_permille == 0 && m->reset_permille == 0 &&
+           m->cut_permille == 0 && m->closes_permille == 0 && m->pace.tail_permille == 0 &&
+           m->pace.freeze_every == 0 && m->idle_close == MONO_NEVER && !m->accept_reset &&
+           s->down_since == MONO_NEVER;
+}
+
+static void check_fleet(struct laws *l, uint32_t host)
+{
+    mono_ns now = world_of(l)->now;
+
+    if (!l->truth->cluster.detection.on)
+        return;
+    for (uint32_t i = 0; i < l->truth->hosts; i++) {
+        if (!is_slow(&l->rig->servers[i], now))
+            return;
+    }
+    if (is_only_slow(&l->rig->servers[host]))
+        broken(l, "law 3", "a host was ejected for being slow as all are; host", host);
 }
 
 static void look_at_hosts(struct laws *l)
@@ -90,6 +140,7 @@ static void look_at_hosts(struct laws *l)
             l->ejections++;
             check_floor(l, i, l->ejected_count++);
             check_blame(l, i);
+            check_fleet(l, i);
         } else {
             l->ejected_count--;
         }

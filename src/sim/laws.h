@@ -4,7 +4,7 @@
  * loop what is cheap, each virtual second what is not, the rest at the end. The first law broken
  * stops the world; world.failure names it with seed and time.
  *
- * Law 3 needs detection on latency, which does not exist yet; law 9 is checked by running twice.
+ * Law 9 is checked by running twice.
  */
 #ifndef SIM_LAWS_H
 #define SIM_LAWS_H

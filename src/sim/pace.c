@@ -30,7 +30,7 @@ static bool meets(const struct pace *p, enum method method)
     return true;
 }
 
-static double slow_by(const struct pace *p, mono_ns now)
+double pace_slow_by(const struct pace *p, mono_ns now)
 {
     double gone = (double)mono_since(p->slow_from, now);
 
@@ -51,7 +51,7 @@ struct pace_time pace_draw(const struct pace *p, struct world *w, span_ns usual,
     if (heavy)
         work *= p->heavy;
     if (meets(p, method))
-        factor = slow_by(p, w->now) * (in_tail ? p->tail : 1);
+        factor = pace_slow_by(p, w->now) * (in_tail ? p->tail : 1);
     return (struct pace_time){
         .work = (span_ns)(work * factor), .heavy = heavy, .blamed = factor > 1};
 }

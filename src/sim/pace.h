@@ -41,6 +41,9 @@ struct pace_time {
 struct pace_time pace_draw(const struct pace *p, struct world *w, span_ns usual,
                            enum method method);
 
+/* The factor by which it is slow at |now|. */
+double pace_slow_by(const struct pace *p, mono_ns now);
+
 /* |work| begun at |now| takes so long: while it is frozen nothing goes on. */
 span_ns pace_thawed(const struct pace *p, mono_ns now, span_ns work);
 

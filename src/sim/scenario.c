@@ -81,6 +81,8 @@ static void choose_settings(struct rig_settings *s, struct rng *rng)
     if (rng_below(rng, 8) == 0)
         s->memory_limit = (2 + rng_below(rng, 30)) * (uint64_t)REQUEST_MEMORY_MAX;
     s->drain_timeout = (1 + rng_below(rng, 15)) * NS_PER_S;
+    if (rng_below(rng, 2) == 0)
+        rig_settings_detect(s, (enum detection_profile)rng_below(rng, PROFILE_COUNT));
 }
 
 void scenario_options_init(struct scenario_options *o, uint64_t seed)
@@ -107,18 +109,34 @@ static void random_path(struct net_path *p, struct rng *rng)
         p->window = 500 + rng_below(rng, 8000);
 }
 
+/* Where latency counts, a host that is usually much slower than others has a fault. */
+static span_ns service_of(struct rig *r, span_ns usual)
+{
+    struct rng *rng = &r->world.rng;
+
+    if (!r->settings.cluster.detection.on)
+        return (1 + rng_below(rng, 30)) * NS_PER_MS;
+    return usual * (90 + rng_below(rng, 41)) / 100;
+}
+
 static void lay_paths(struct rig *r)
 {
     struct world *w = &r->world;
+    span_ns usual = (5 + rng_below(&w->rng, 26)) * NS_PER_MS;
     struct net_site *front = net_site(&r->net, &r->address);
+    struct net_path alike = front->path;
 
     random_path(&front->path, &w->rng);
+    random_path(&alike, &w->rng);
     for (uint32_t i = 0; i < r->settings.hosts; i++) {
         struct server *s = &r->servers[i];
 
-        random_path(&s->site->path, &w->rng);
+        if (r->settings.cluster.detection.on)
+            s->site->path = alike;
+        else
+            random_path(&s->site->path, &w->rng);
         s->usual_path = s->site->path;
-        s->mood.service = (1 + rng_below(&w->rng, 30)) * NS_PER_MS;
+        s->mood.service = service_of(r, usual);
         s->usual_mood = s->mood;
     }
     w->turn_delay = 100 * NS_PER_US;

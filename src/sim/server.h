@@ -97,7 +97,9 @@ struct server {
     struct list conns;
     struct list orphans; /* requests that are still worked on, though nobody waits for the answer */
     uint32_t conn_count;
-    span_ns patience;   /* an answer that takes longer is cause for blame */
+    span_ns patience; /* an answer that takes longer is cause for blame */
+    bool troubled;    /* has a bad day: it, or the way to it, may be slower than others */
+    mono_ns trouble_over;
     bool blamable;      /* has ever given cause, or was set to */
     mono_ns blame_at;   /* last time it gave cause */
     mono_ns good_at;    /* last time it sent a status below 500 */
