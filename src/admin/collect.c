@@ -171,6 +171,19 @@ static void collect_outlier(struct samples *s, const struct cluster *c)
         scope_add(s, &scope, &outlier_metric_info[m], cell_read(&c->state->outlier[m]));
 }
 
+static void collect_effect(struct samples *s, const struct cluster *c)
+{
+    struct scope scope;
+
+    scope_init(&scope, SCOPE_OWN, "cluster_effect_");
+    scope_name(&scope, BYTES("cluster."));
+    scope_name(&scope, c->stat_name);
+    scope_name(&scope, BYTES(".effect."));
+    scope_label(scope.own, "cluster", c->name);
+    for (unsigned m = 0; m < EFFECT_METRIC_COUNT; m++)
+        scope_add(s, &scope, &effect_metric_info[m], cell_read(&c->state->effect[m]));
+}
+
 static void collect_endpoint(struct samples *s, const struct cluster *c, uint32_t index)
 {
     const struct endpoint *e = &c->endpoints[index];
@@ -284,6 +297,8 @@ static void collect_cluster(struct samples *s, const struct cluster *c, mono_ns 
     collect_panic(s, &scope, c);
     collect_retries(s, c);
     collect_outlier(s, c);
+    if (c->detection.on)
+        collect_effect(s, c);
 }
 
 /* --- listeners --- */

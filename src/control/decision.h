@@ -47,6 +47,7 @@ enum decision_what { DECISIONS(X) DECISION_COUNT };
     X(PROOF, proof)       /* it showed that it is well */                                          \
     X(TIME, time)         /* its quarantine is over */                                             \
     X(HAND, hand)         /* an operator */                                                        \
+    X(UNDONE, undone)     /* its ejection did no good, or the others could not do without */       \
     X(FLEET, fleet)       /* all hosts together */                                                 \
     X(SCOPE, scope)       /* its zone or version is bad: |whose| */
 

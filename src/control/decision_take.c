@@ -196,7 +196,8 @@ static const char *event_of(enum decision_what w)
 static bool is_said(const struct decision *d)
 {
     return d->cause == CAUSE_TRIGGER || d->cause == CAUSE_RULE || d->cause == CAUSE_HAND ||
-           (d->cause == CAUSE_TIME && d->what == DECISION_RETURNED) || d->what == DECISION_VERDICT;
+           d->cause == CAUSE_UNDONE || (d->cause == CAUSE_TIME && d->what == DECISION_RETURNED) ||
+           d->what == DECISION_VERDICT;
 }
 
 void decision_tell(struct watched *c, struct decision *d)

@@ -107,6 +107,9 @@ static void put_reason(struct text *t, const struct decision *d)
     case CAUSE_HAND:
         text_str(t, "an operator said so");
         return;
+    case CAUSE_UNDONE:
+        text_str(t, "its ejection did no good, or the others could not do without it");
+        return;
     case CAUSE_SCOPE:
         text_str(t, "not it alone is bad, but all of a group: ");
         text_str(t, scope_kind_text(d->whose));

@@ -10,6 +10,7 @@
 #include "control/detection_rules.h"
 #include "control/detection_say.h"
 #include "control/detection_scope.h"
+#include "control/effect_watch.h"
 #include "policy/detect_verdict.h"
 #include "policy/detection.h"
 #include "policy/host.h"
@@ -336,8 +337,10 @@ void detection_suspect(struct watched *c, uint32_t index, uint32_t share, mono_n
 /* By what was taken before. Where a guard keeps it in, its share is cut all the same. */
 static void eject(struct watched *c, uint32_t index, struct decision *d)
 {
-    enum outlier_guard guard = deeds_detected(c, index, d->when);
+    enum outlier_guard guard;
 
+    effect_accused(c, d->line);
+    guard = deeds_detected(c, index, d->when);
     say_accused(c, index, guard, d);
     if (guard == OUTLIER_GUARD_NONE)
         return;
@@ -361,6 +364,10 @@ static void act(struct watched *c, uint32_t index, enum detect_line line, const 
 {
     struct decision d;
 
+    if (v->deed == VERDICT_EJECT && effect_holds_line(c, index, line, now)) {
+        effect_say_held(c, index, line, now);
+        return;
+    }
     decision_take(c, index, line, now, &d);
     if (v->full)
         say_full(c, index, line, now);
@@ -450,6 +457,7 @@ static void turn(struct watched *c, mono_ns now)
     c->detection->next_turn = mono_after(c->detection->next_turn, DETECT_BUCKET);
     for (uint32_t i = 0; i < c->roster.count; i++)
         review(c, i, now);
+    effect_turn(c, now);
     say_fleet(c, now);
 }
 
@@ -525,6 +533,7 @@ void detection_learn(struct watched *c, uint32_t index, const struct evidence *e
     c->detection->doubted += (e->flags & EVIDENCE_DOUBTFUL) != 0;
     turn_until(c, e->at, now);
     detect_count(&c->detection->judge, index, e);
+    effect_learn(c, index, e);
     if (tells_of_life(l, e))
         learn_life(c, index, l->state == LIFE_RAMPING ? passed_ramp(e) : passed_probe(c, index, e),
                    now);
@@ -583,6 +592,7 @@ bool detection_look(struct watched *c, mono_ns now)
         live(c, i, now);
         busy |= life_of(c, i)->state != LIFE_HEALTHY;
     }
+    busy |= effect_look(c, now);
     show_fleet(c);
     c->detection->busy = false;
     return busy;

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "control/decision_take.h"
 #include "control/detection.h"
+#include "control/effect_watch.h"
 #include "control/health_news.h"
 #include "control/outlier_event.h"
 #include "control/panic_note.h"
@@ -288,6 +289,7 @@ static void show_ejected(struct watched *c, uint32_t index, enum outlier_trigger
     publish(c, index, now);
     deeds_show_active(c);
     count(c, OUTLIER_STAT_ejections_enforced_total);
+    effect_ejected(c, index, now);
     detection_note_ejected(c, index, now);
 }
 
@@ -307,6 +309,7 @@ static span_ns let_back(struct watched *c, uint32_t index, mono_ns now)
     publish(c, index, now);
     deeds_show_active(c);
     log_returned(c, index, out);
+    effect_returned(c, index, now);
     return out;
 }
 
@@ -339,7 +342,8 @@ void deeds_consider(struct watched *c, uint32_t index, enum outlier_trigger t, m
     struct decision d;
 
     outlier_runs_restart(c->roster.members[index].runs, t);
-    if (detection_is_common(c, index) && c->config->outlier.return_on_proof)
+    if ((detection_is_common(c, index) && c->config->outlier.return_on_proof) ||
+        effect_holds_trigger(c, index, t, now))
         return;
     decision_take_trigger(c, index, t, now, &d);
     v = outlier_consider(&c->judge, index, t, now);
@@ -399,6 +403,14 @@ bool deeds_pardon(struct watched *c, uint32_t index, mono_ns now)
     tell_pardoned(c, index, let_back(c, index, now));
     decision_of_return(c, index, CAUSE_HAND, now);
     return true;
+}
+
+void deeds_undo(struct watched *c, uint32_t index, mono_ns now)
+{
+    outlier_pardon(&c->judge, index, now);
+    detection_note_pardoned(c, index, now);
+    tell_returned(c, index, let_back(c, index, now));
+    decision_of_return(c, index, CAUSE_UNDONE, now);
 }
 
 /* --- the sweep --- */

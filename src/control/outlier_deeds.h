@@ -26,6 +26,7 @@ struct roster {
 };
 
 struct detection;
+struct effects;
 
 struct watched {
     struct timer sweep;
@@ -36,6 +37,7 @@ struct watched {
     struct outlier judge;
     struct roster roster;
     struct detection *detection; /* NULL: off */
+    struct effects *effects;     /* the same */
     struct detect_rate connects; /* lately, and those that came to nothing: caller.h */
     mono_ns changed_at;          /* a health was last published */
     uint32_t changed_slot;       /* whose */
@@ -70,6 +72,9 @@ void deeds_readmit(struct watched *c, uint32_t index, mono_ns now);
 /* By hand: what is against it; OUTLIER_GUARD_NONE: it is out. False: it was not out. */
 enum outlier_guard deeds_eject(struct watched *c, uint32_t index, mono_ns now);
 bool deeds_pardon(struct watched *c, uint32_t index, mono_ns now);
+
+/* The same by itself: the ejection of a host that is out did no good. */
+void deeds_undo(struct watched *c, uint32_t index, mono_ns now);
 
 /* What is done by hand elsewhere, for the event log. */
 void deeds_note_drain(struct watched *c, uint32_t index);

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "control/caller.h"
 #include "control/detection.h"
+#include "control/effect_watch.h"
 #include "control/outlier_deeds.h"
 #include "control/panic_note.h"
 #include "policy/evidence_ring.h"
@@ -99,6 +100,7 @@ static void watched_free(struct watched *c)
     wheel_cancel(c->watch->setup.wheel, &c->sweep);
     wheel_cancel(c->watch->setup.wheel, &c->release);
     detection_free(c->detection);
+    effects_free(c->effects);
     roster_release(&c->roster);
     cluster_state_drop(c->state);
     memory_give(c);
@@ -236,6 +238,9 @@ static void configure(struct watched *c, const struct cluster *config, struct ro
         c->judge.by_proof = false;
         log_event(c->watch->setup.log, LOG_WARNING, "detection.off", "no memory for it");
     }
+    if (!effects_adopt(c))
+        log_event(c->watch->setup.log, LOG_WARNING, "detection.effects_off",
+                  "no memory to see whether ejections help");
     deeds_show_active(c);
     if (!same && !config->outlier.enabled)
         deeds_sweep(c, now);

@@ -233,6 +233,9 @@ void cluster_state_reset(struct cluster_state *s)
     for (unsigned m = 0; m < OUTLIER_METRIC_COUNT; m++)
         if (outlier_metric_info[m].kind == METRIC_COUNTER)
             atomic_store_explicit(&s->outlier[m], 0, memory_order_relaxed);
+    for (unsigned m = 0; m < EFFECT_METRIC_COUNT; m++)
+        if (effect_metric_info[m].kind == METRIC_COUNTER)
+            atomic_store_explicit(&s->effect[m], 0, memory_order_relaxed);
     for (uint32_t f = 0; f < FLAG_SLOTS; f++)
         atomic_store_explicit(&s->flags_before.at[f], all_of_flag(s, f), memory_order_relaxed);
     for (unsigned m = 0; m < DISCOVERY_METRIC_COUNT; m++)

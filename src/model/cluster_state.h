@@ -60,6 +60,7 @@ struct cluster_state {
     _Atomic uint64_t panic_since; /* mono_ns; MONO_NEVER: no panic; by the control thread */
     _Atomic uint64_t discovery[DISCOVERY_METRIC_COUNT]; /* by the control thread, here and below */
     _Atomic uint64_t outlier[OUTLIER_METRIC_COUNT]; /* by the control thread, as are the rates */
+    _Atomic uint64_t effect[EFFECT_METRIC_COUNT];
     struct outlier_shown rates[OUTLIER_ORIGIN_COUNT];
     _Atomic uint64_t before[CLUSTER_METRIC_COUNT]; /* counted before the last reset */
     struct flag_cells flags_before;

@@ -62,6 +62,10 @@ void host_state_free(struct host_state *h)
 {
     if (h == NULL)
         return;
+    if (h->host.effect != NULL) {
+        effect_host_release(h->host.effect);
+        memory_give(h->host.effect);
+    }
     if (h->host.detected != NULL) {
         detect_host_release(h->host.detected);
         memory_give(h->host.detected);

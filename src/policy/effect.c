@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 /* A half second keeps that much of what is past: sums of 2.5, 10 and 30 seconds. */
 #define LATELY_KEEPS 0.8
 #define USUAL_KEEPS  0.95
@@ -14,6 +16,7 @@
 #define BET_PRIOR      10.0  /* ... the first ones being as it was before */
 #define BLOCK_MOST     32    /* survivors' attempts a probe is compared with */
 #define PRIOR_TRIES    4.0   /* what was seen before the ejection counts as so many probes */
+#define PRIOR_UNTIL    20.0  /* ... and no more after that many */
 #define RATE_LEAST     0.02  /* of a host that is bad */
 #define TIMES_LEAST    100.0 /* latencies, for a p99 */
 #define TIMEOUTS_LEAST 5.0
@@ -59,6 +62,8 @@ static struct effect_count ended(double times, bool told, struct effect_count c)
 {
     c.tries = told ? 0 : times;
     c.bad = told ? 0 : c.failed + c.slow + c.unsure;
+    c.late_failed = told ? c.failed : 0;
+    c.late_slow = told ? c.slow : 0;
     return c;
 }
 
@@ -119,8 +124,8 @@ void effect_past_add(struct effect_past *p, const struct effect_count *c)
     add(&p->lately, c, 1);
     add(&p->usual, c, 1);
     add(&p->longer, c, 1);
-    p->waits_failed += c->timed_out;
-    p->waits_slow += c->slow;
+    p->waits_failed += c->late_failed;
+    p->waits_slow += c->late_slow;
 }
 
 void effect_past_fade(struct effect_past *p)
@@ -259,12 +264,13 @@ void effect_open(struct effect_account *a, const struct effect_before *b, mono_n
 {
     const struct effect_count *host = &b->host->lately, *fleet = &b->fleet->usual;
 
-    *a = (struct effect_account){.opened = now,
-                                 .share = ratio(b->host->usual.tries, fleet->tries),
-                                 .host = *b->host,
-                                 .fleet = *b->fleet,
-                                 .p99_before = effect_times_p99(b->times),
-                                 .was_slow = b->was_slow};
+    *a = (struct effect_account){
+        .opened = now,
+        .share = b->share > 0 ? b->share : ratio(b->host->longer.tries, b->fleet->longer.tries),
+        .host = *b->host,
+        .fleet = *b->fleet,
+        .p99_before = effect_times_p99(b->times),
+        .was_slow = b->was_slow};
     for (uint32_t c = 0; c < EVIDENCE_CLASS_MAX; c++)
         a->slow_after[c] = b->limits[c].slow;
     a->useless_above = effect_upper(host->bad, host->tries, EFFECT_ALPHA / 2) / 2;
@@ -337,6 +343,14 @@ static double failing_waits(const struct effect_account *a)
     return all > 0 ? a->host.waits_failed / all : 0.5;
 }
 
+/* What led to the ejection began some time before: probes say better how bad the host is. */
+static double prior_weight(const struct effect_account *a)
+{
+    double left = fmax(0, 1 - a->probes.tries / PRIOR_UNTIL);
+
+    return left * PRIOR_TRIES / fmax(a->host.lately.tries, PRIOR_TRIES);
+}
+
 /* |passed| as far as the host was bad still when it passed them. */
 static struct rates rates_of(const struct effect_account *a, double passed)
 {
@@ -344,7 +358,7 @@ static struct rates rates_of(const struct effect_account *a, double passed)
     struct rates r = {0};
     double known = 0;
 
-    add(&c, &a->host.lately, fmin(1, PRIOR_TRIES / fmax(a->host.lately.tries, PRIOR_TRIES)));
+    add(&c, &a->host.lately, prior_weight(a));
     c.unsure += fmax(0, c.bad - c.failed - c.slow); /* late, and not ended yet */
     add(&c, &a->probes, 1);
     add(&c, &a->passed, passed);
@@ -407,8 +421,8 @@ void effect_learn_host(struct effect_account *a, const struct evidence *e, uint3
     struct effect_count c = count_for(a, e, late);
 
     if ((e->flags & EVIDENCE_PROBE) == 0) {
-        a->host.waits_failed += c.timed_out; /* how what was under way on it ended */
-        a->host.waits_slow += c.slow;
+        a->host.waits_failed += c.late_failed; /* how what was under way on it ended */
+        a->host.waits_slow += c.late_slow;
     } else if (c.tries > 0) {
         learn_probe(a, e, &c);
     }
@@ -530,4 +544,10 @@ double effect_p99_ratio(const struct effect_account *a)
     double after = effect_times_p99(&a->times);
 
     return a->p99_before > 0 && after > 0 ? after / a->p99_before : -1;
+}
+
+void effect_host_release(struct effect_host *h)
+{
+    memory_give(h->account);
+    h->account = NULL;
 }

@@ -60,9 +60,11 @@ struct effect_count {
     double tries;
     double bad; /* failed, or slow */
     double failed;
-    double timed_out; /* of the failed */
-    double slow;      /* answered, but later than nearly all are in usual times */
-    double unsure;    /* probes: given up before it was known which of the two */
+    double timed_out;   /* of the failed */
+    double slow;        /* answered, but later than nearly all are in usual times */
+    double unsure;      /* probes: given up before it was known which of the two */
+    double late_failed; /* told late first, and then failed ... */
+    double late_slow;   /* ... or were answered */
 };
 
 /* Of one class, microseconds; 0: not known. */
@@ -79,7 +81,7 @@ struct effect_past {
     struct effect_count lately; /* some two seconds */
     struct effect_count usual;  /* some ten */
     struct effect_count longer; /* half a minute */
-    double waits_failed;        /* half a minute, too: what became of attempts past the limit */
+    double waits_failed;        /* half a minute, too: what became of those told late */
     double waits_slow;
 };
 
@@ -142,7 +144,8 @@ struct effect_account {
     struct effect_times times;                    /* of the survivors */
     struct effect_count later;                    /* after the return: the host's */
     struct effect_count later_peers;              /* ... and the others' */
-    bool was_slow; /* the caller: its median stood out when it went */
+    bool was_slow;  /* the caller: its median stood out when it went */
+    bool summed_up; /* the caller: the time out, or five minutes of it, are over */
 };
 
 /* How it was before. */
@@ -151,6 +154,7 @@ struct effect_before {
     const struct effect_past *fleet; /* the host included */
     const struct effect_times *times;
     const struct effect_limit *limits; /* [EVIDENCE_CLASS_MAX] */
+    double share; /* of the traffic, before it was cut; 0: as |host| and |fleet| say */
     bool was_slow;
 };
 
@@ -188,6 +192,26 @@ bool effect_seems_false(const struct effect_account *a);
  */
 double effect_timeouts_ratio(const struct effect_account *a);
 double effect_p99_ratio(const struct effect_account *a);
+
+/* --- a host --- */
+
+/* What is kept of a host beside its account. Zeroed memory is that of a new one. */
+struct effect_host {
+    struct effect_past past;
+    struct effect_account *account; /* NULL: none is open */
+    struct effect_host *next;       /* with one that is */
+    mono_ns returned;               /* 0: it is out, or never was */
+    mono_ns undone;                 /* 0: no ejection of it ever was */
+    span_ns held_for;               /* since then: not ejected again on |held| ... */
+    uint32_t held;                  /* causes, a bit each */
+    double held_above;              /* ... unless fewer of its peers' attempts are bad */
+    uint32_t cause;                 /* of its latest ejection */
+    double badness;
+    double share; /* of the traffic, while it had a whole one */
+    mono_ns next_line;
+};
+
+void effect_host_release(struct effect_host *h);
 
 /* Chernoff: |bad| of |tries| were bad; the true share is not above, or below, but by |alpha|. */
 double effect_upper(double bad, double tries, double alpha);

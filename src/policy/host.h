@@ -13,6 +13,7 @@
 
 #include "policy/detect.h"
 #include "policy/detect_rules.h"
+#include "policy/effect.h"
 #include "policy/host_life.h"
 #include "policy/host_load.h"
 #include "policy/host_report.h"
@@ -66,6 +67,7 @@ struct host {
     struct outlier_host judged; /* control thread only, here and below */
     struct life life;
     struct detect_host *detected; /* NULL: nothing is learnt of it */
+    struct effect_host *effect;   /* the same */
     struct rules_host ruled;
 };
 

@@ -67,6 +67,8 @@ static bool within_cap(const struct outlier *o)
     uint32_t most = o->config->max_ejection_percent;
     uint64_t percent = most > 100 ? 100 : most;
 
+    if (o->lowered && o->ejected >= o->most_out)
+        return false;
     if (((uint64_t)o->ejected + 1) * 100 <= o->count * percent)
         return true;
     if (o->ejected > 0)

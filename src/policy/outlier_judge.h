@@ -48,7 +48,9 @@ struct outlier {
     const struct outlier_member *members;
     uint32_t count;
     uint32_t ejected;
-    bool by_proof; /* who is out comes back when he is pardoned, not by the clock */
+    bool by_proof;     /* who is out comes back when he is pardoned, not by the clock */
+    bool lowered;      /* the cap is lower than configured ... */
+    uint32_t most_out; /* ... no more than so many hosts: the others could not carry more */
     struct rng *rng;
     struct outlier_rates rates[OUTLIER_ORIGIN_COUNT];
 };

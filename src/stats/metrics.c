@@ -17,6 +17,9 @@ const struct metric_info outlier_metric_info[OUTLIER_METRIC_COUNT] = {OUTLIER_ME
 #define X(name, kind, help) [HTTP_##name] = {#name, METRIC_##kind, help},
 const struct metric_info http_metric_info[HTTP_METRIC_COUNT] = {HTTP_METRICS(X)};
 #undef X
+#define X(name, kind, help) [EFFECT_STAT_##name] = {#name, METRIC_##kind, help},
+const struct metric_info effect_metric_info[EFFECT_METRIC_COUNT] = {EFFECT_METRICS(X)};
+#undef X
 #define X(name, kind, help) [DISCOVERY_##name] = {#name, METRIC_##kind, help},
 const struct metric_info discovery_metric_info[DISCOVERY_METRIC_COUNT] = {DISCOVERY_METRICS(X)};
 #undef X

