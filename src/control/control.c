@@ -12,6 +12,7 @@
 #include "control/journal.h"
 #include "control/limit_watch.h"
 #include "control/outlier_watch.h"
+#include "control/retired.h"
 #include "control/succession.h"
 #include "model/messages.h"
 
@@ -55,7 +56,9 @@ struct control {
     bool draining;
     bool quitting;
     bool settled; /* all workers are at |snapshot|, and what it does not name is picked no more */
+    bool freeing; /* more is left of snapshots that nobody holds */
     struct snapshot *snapshot; /* in force */
+    struct retired retired;    /* those before */
     uint64_t version;          /* the last one given */
     struct reloader *reloader; /* NULL: none */
 };
@@ -260,7 +263,7 @@ static bool put_in_force(struct control *c, struct snapshot *root, struct snapsh
     discovery_adopt(c->discovery, root, full);
     c->settled = false;
     send_snapshot(c);
-    snapshot_drop(before);
+    retired_add(&c->retired, before);
     return true;
 }
 
@@ -288,7 +291,7 @@ static void follow_names(struct control *c)
 
 mono_ns control_wakeup(const struct control *c)
 {
-    return c->more ? c->now : wheel_next(&c->wheel);
+    return c->more || c->freeing ? c->now : wheel_next(&c->wheel);
 }
 
 void control_turn(struct control *c)
@@ -301,6 +304,7 @@ void control_turn(struct control *c)
     wheel_run(&c->wheel, c->now);
     follow_names(c);
     settle(c);
+    c->freeing = retired_free_some(&c->retired);
     c->turning = false;
 }
 
@@ -521,6 +525,7 @@ struct control *control_create(const struct control_setup *setup)
     c->version = c->snapshot->version;
     c->settled = true;
     list_init(&c->readers);
+    retired_init(&c->retired);
     wheel_init(&c->wheel, c->now);
     timer_init(&c->repost, repost_due);
     timer_init(&c->limits, limits_due);
@@ -549,6 +554,7 @@ void control_free(struct control *c)
     event_log_free(c->events);
     journal_free(c->journal);
     snapshot_drop(c->snapshot);
+    retired_release(&c->retired);
     memory_give(c->outboxes);
     memory_give(c);
 }

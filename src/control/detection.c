@@ -17,6 +17,8 @@
 
 #define CATCH_UP_MOST 120 /* half seconds without evidence that are gone through one by one */
 
+#define QUIET_LOOKS 400 /* without evidence, and nothing under way: no more till there is some */
+
 /* --- who is judged --- */
 
 static struct host *host_of(const struct watched *c, uint32_t index)
@@ -202,6 +204,7 @@ static void install(struct watched *c, const struct detection *old, mono_ns now)
 {
     struct detection *d = c->detection;
 
+    d->quiet = old != NULL ? old->quiet : QUIET_LOOKS;
     if (old != NULL)
         inherit(d, old);
     detection_stratify(c);
@@ -212,6 +215,7 @@ static void install(struct watched *c, const struct detection *old, mono_ns now)
     else
         let_go(c);
     for (uint32_t i = 0; i < c->roster.count; i++) {
+        d->busy |= life_of(c, i)->state != LIFE_HEALTHY;
         detect_set_serving(&d->judge, i, life_serves(life_of(c, i)));
         d->ruled[i]->serving = life_serves(life_of(c, i));
     }
@@ -287,6 +291,7 @@ void detection_note_ejected(struct watched *c, uint32_t index, mono_ns now)
     if (c->detection == NULL || !c->config->outlier.return_on_proof)
         return;
     before = life_of(c, index)->state;
+    c->detection->busy = true;
     follow(c, index, before, life_eject(life_of(c, index), rules_of_life(c), now), now);
     detect_acquit(&c->detection->judge, index);
     rules_acquit(&c->detection->rules, index);
@@ -583,6 +588,8 @@ bool detection_look(struct watched *c, mono_ns now)
 {
     bool busy = c->detection->busy;
 
+    if (!busy && c->detection->quiet >= QUIET_LOOKS)
+        return false;
     read_reports(c, now);
     turn_until(c, now, now);
     rules_turn(&c->detection->rules, now);
@@ -595,7 +602,8 @@ bool detection_look(struct watched *c, mono_ns now)
     busy |= effect_look(c, now);
     show_fleet(c);
     c->detection->busy = false;
-    return busy;
+    c->detection->quiet = busy ? 0 : c->detection->quiet + 1;
+    return true;
 }
 
 bool detection_is_common(struct watched *c, uint32_t index)

@@ -30,8 +30,8 @@ void detection_learn(struct watched *c, uint32_t index, const struct evidence *e
 /* There was evidence that is none: this proxy itself was sick. */
 void detection_doubt(struct watched *c);
 
-/* All there was is learnt. False: nothing is under way, and it need not be called again before
- * there is evidence. */
+/* All there was is learnt. False: nothing has been under way for so long that nothing is done any
+ * more before there is evidence. */
 bool detection_look(struct watched *c, mono_ns now);
 
 /* Told by whoever puts member |index| out, or lets it back, for other reasons. */

@@ -42,6 +42,7 @@ struct detection {
     uint32_t doubted;          /* of these, for what this proxy itself has */
     mono_ns next_turn;         /* the half second under way ends */
     mono_ns next_glance;       /* a tenth of it does */
+    uint32_t quiet;            /* looks since there was anything to see */
     bool busy;                 /* there was evidence since the last look */
     bool said_slow;
 };

@@ -50,7 +50,6 @@ struct outlier_watch {
     struct watched **by_state; /* the same, by address, to be found */
     uint32_t count;
     struct timer tick; /* evidence is read; idle while there is none */
-    uint32_t quiet;    /* ticks without any */
     struct evidence *batch;
     mono_ns looked_at; /* caller.h */
     bool cut_off;      /* nobody can be reached: what is seen is no evidence */

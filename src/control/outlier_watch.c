@@ -320,8 +320,7 @@ void outlier_watch_tell(struct outlier_watch *w, const struct message *m, mono_n
 
 /* --- evidence --- */
 
-#define BATCH_MAX   (4 * EVIDENCE_RING_ROOM)
-#define QUIET_TICKS 400 /* without evidence, and nothing under way: the watch sleeps */
+#define BATCH_MAX (4 * EVIDENCE_RING_ROOM)
 
 static int compare_u64(uint64_t a, uint64_t b)
 {
@@ -368,15 +367,16 @@ static void learn(struct outlier_watch *w, struct evidence *e, mono_ns now)
         detection_doubt(c);
 }
 
+/* False: all sleep. */
 static bool look(struct outlier_watch *w, mono_ns now)
 {
-    bool busy = false;
+    bool awake = false;
 
     for (uint32_t i = 0; i < w->count; i++) {
         if (w->all[i]->detection != NULL)
-            busy |= detection_look(w->all[i], now);
+            awake |= detection_look(w->all[i], now);
     }
-    return busy;
+    return awake;
 }
 
 /* Nothing happens any more: the next evidence wakes the watch. */
@@ -397,14 +397,12 @@ static void tick_due(struct timer *t, mono_ns now)
     for (uint32_t i = 0; i < n; i++)
         learn(w, &w->batch[i], now);
     caller_look(w, now);
-    w->quiet = look(w, now) || n > 0 ? 0 : w->quiet + 1;
-    if (w->quiet < QUIET_TICKS || !sleep(w))
+    if (look(w, now) || n > 0 || !sleep(w))
         wheel_arm(w->setup.wheel, &w->tick, mono_after(now, DETECTION_EVERY));
 }
 
 void outlier_watch_wake(struct outlier_watch *w, mono_ns now)
 {
-    w->quiet = 0;
     if (!timer_armed(&w->tick))
         wheel_arm(w->setup.wheel, &w->tick, mono_after(now, DETECTION_EVERY));
 }

@@ -37,6 +37,7 @@ static void load(void *arg)
     const struct config_source_files *files = r->setup.files;
     struct text why;
 
+    os_thread_give_way();
     text_init(&why, r->why, sizeof(r->why));
     r->next = files->load(files->owner, r->before, &why);
     text_end(&why);

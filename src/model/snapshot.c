@@ -2,6 +2,7 @@
 /* The life of a snapshot: made empty, given its run-time state, counted, freed whole. */
 #include "model/snapshot.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -199,6 +200,19 @@ void snapshot_drop(struct snapshot *s)
         cluster_state_drop(s->clusters[i].state);
     arena_release(&s->arena);
     memory_give(s);
+}
+
+bool snapshot_is_unshared(const struct snapshot *s)
+{
+    return atomic_load_explicit(&s->refs, memory_order_acquire) == 1;
+}
+
+bool snapshot_shed_clusters(struct snapshot *s, uint32_t most)
+{
+    assert(snapshot_is_unshared(s));
+    for (; s->cluster_count > 0 && most > 0; most--)
+        cluster_state_drop(s->clusters[--s->cluster_count].state);
+    return s->cluster_count > 0;
 }
 
 static const struct cluster *find_by_host(const struct snapshot *s, struct bytes host)

@@ -16,6 +16,7 @@
 #include "base/address.h"
 #include "base/arena.h"
 #include "base/bytes.h"
+#include "base/list.h"
 #include "base/units.h"
 #include "model/access_format.h"
 #include "model/cluster_state.h"
@@ -163,6 +164,7 @@ struct snapshot {
     _Atomic uint32_t refs;
     uint64_t version;
     struct snapshot *base; /* a reference: the one whose listeners these are; NULL: its own */
+    struct list retired;   /* for who put another one in force */
     struct arena arena;
     /* From here on: what snapshot_derive copies. */
     uint32_t listener_count;
@@ -208,6 +210,12 @@ struct snapshot *snapshot_derive(struct snapshot *base);
 struct snapshot *snapshot_take(struct snapshot *s);
 /* The last reference frees it and drops the states of its clusters and listeners. */
 void snapshot_drop(struct snapshot *s);
+
+/* Does nobody else hold a reference? Then nobody else can get one. */
+bool snapshot_is_unshared(const struct snapshot *s);
+
+/* By its only holder, before the last drop: that of up to |most| clusters. False: none is left. */
+bool snapshot_shed_clusters(struct snapshot *s, uint32_t most);
 
 /*
  * The cluster that goes by |name|: as shown, as configured, or by the host that no other has.

@@ -5,6 +5,8 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "io/error.h"
 #include "os/error.h"
@@ -67,4 +69,12 @@ int os_thread_pin(unsigned index)
     if (sched_setaffinity(0, sizeof(one), &one) != 0)
         return os_error(errno);
     return IO_OK;
+}
+
+#define NICE_BEHIND_OTHERS 10
+
+/* Linux keeps the value by thread, whatever POSIX says. */
+void os_thread_give_way(void)
+{
+    (void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICE_BEHIND_OTHERS);
 }

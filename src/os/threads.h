@@ -26,4 +26,7 @@ void os_thread_join(struct os_thread *t);
  */
 int os_thread_pin(unsigned index);
 
+/* The calling thread gives way to others, as far as the kernel lets it. */
+void os_thread_give_way(void);
+
 #endif
