@@ -48,6 +48,23 @@ static const struct config_node *own_cap(const struct lint_subject *s)
                : NULL;
 }
 
+/* Who says how many may be out. */
+struct cap {
+    const struct config_node *map;
+    const char *key;
+    const char *called;
+    const char *unit;
+};
+
+/* The one in force; no |map|: it is the default, which nobody has to be warned of. */
+static struct cap cap_of(const struct lint_subject *s)
+{
+    if (block(s) != NULL && s->cluster_written->policy.outlier.is.max_ejection_percent ==
+                                s->cluster->outlier.max_ejection_percent)
+        return (struct cap){block(s), "maxEjectionPercent", "maxEjectionPercent", ""};
+    return (struct cap){own_cap(s), "cap", "ejection.cap", "%"};
+}
+
 static const struct config_node *own_cap_rounds(const struct lint_subject *s, struct lint_words *w)
 {
     uint32_t percent = s->cluster->outlier.max_ejection_percent;
@@ -86,59 +103,70 @@ LINT_TRAP(lint_cap_rounds_to_nobody)
     return lint_at(block(s), "maxEjectionPercent");
 }
 
+static void say_half_of_few(const struct lint_subject *s, const struct cap *cap, uint32_t out,
+                            struct text *why)
+{
+    uint32_t left = hosts(s) - out;
+
+    lint_say(why, "%s %u%s of %u hosts is ", cap->called, s->cluster->outlier.max_ejection_percent,
+             cap->unit, hosts(s));
+    if (left == 0)
+        lint_say(why,
+                 "all of them: %sFirebreak keeps the last host, which then carries %u %% of its "
+                 "load",
+                 cap->map == block(s) ? "in Istio nobody is left, and every request gets 503 UH; "
+                                      : "",
+                 lint_share(hosts(s), 1));
+    else
+        lint_say(why,
+                 "%u: the %u left carr%s %u %% of the usual load, just when something is wrong",
+                 out, left, left == 1 ? "ies" : "y", lint_share(hosts(s), left));
+}
+
 LINT_TRAP(lint_cap_half_of_few)
 {
     uint32_t percent = s->cluster->outlier.max_ejection_percent;
     uint32_t out = by_percent(s);
+    struct cap cap = cap_of(s);
 
-    if (block(s) == NULL || percent < CAP_HALF_PERCENT || hosts(s) < 2 || hosts(s) >= FEW_HOSTS ||
+    if (cap.map == NULL || percent < CAP_HALF_PERCENT || hosts(s) < 2 || hosts(s) >= FEW_HOSTS ||
         out == 0 || lint_can_be_empty(s))
         return NULL;
-    if (out == hosts(s))
-        lint_say(&w->why,
-                 "maxEjectionPercent %u of %u hosts is all of them: in Istio nobody is "
-                 "left, and every request gets 503 UH; Firebreak keeps the last host, "
-                 "which then carries %u %% of its load",
-                 percent, hosts(s), lint_share(hosts(s), 1));
-    else
-        lint_say(&w->why,
-                 "maxEjectionPercent %u of %u hosts is %u: the %u left carr%s %u %% of "
-                 "the usual load, just when something is wrong",
-                 percent, hosts(s), out, hosts(s) - out, hosts(s) - out == 1 ? "ies" : "y",
-                 lint_share(hosts(s), hosts(s) - out));
+    say_half_of_few(s, &cap, out, &w->why);
     lint_say(&w->instead,
              "at least %u endpoints, so that 25 %% is a whole host and the others "
              "carry a third more at most",
              FEW_HOSTS);
     if (percent > percent_for(1, hosts(s)))
-        lint_say(&w->instead, "; with %u, maxEjectionPercent: %u lets one go", hosts(s),
-                 percent_for(1, hosts(s)));
-    return lint_at(block(s), "maxEjectionPercent");
+        lint_say(&w->instead, "; with %u, %s: %u%s lets one go", hosts(s), cap.called,
+                 percent_for(1, hosts(s)), cap.unit);
+    return lint_at(cap.map, cap.key);
 }
 
 LINT_TRAP(lint_cap_without_limit)
 {
     uint32_t percent = s->cluster->outlier.max_ejection_percent;
+    struct cap cap = cap_of(s);
     struct reach r;
 
-    if (block(s) == NULL || percent <= CAP_SAFE_PERCENT || hosts(s) < 2 ||
+    if (cap.map == NULL || percent <= CAP_SAFE_PERCENT || hosts(s) < 2 ||
         s->cluster->limits.max_requests != LIMIT_NONE ||
         s->cluster->limits.host.max_requests != LIMIT_NONE)
         return NULL;
     if (!reach_compute(&s->cluster->outlier, hosts(s), &r) || r.by_evidence == 0)
         return NULL;
     lint_say(&w->why,
-             "maxEjectionPercent %u lets %u of %u hosts go: the other %u get %u %% of their usual "
-             "load, and nothing limits the requests they are given at once, so that they fail next",
-             percent, r.by_evidence, hosts(s), hosts(s) - r.by_evidence,
+             "%s %u%s lets %u of %u hosts go: the other %u get %u %% of their usual load, and "
+             "nothing limits the requests they are given at once, so that they fail next",
+             cap.called, percent, cap.unit, r.by_evidence, hosts(s), hosts(s) - r.by_evidence,
              lint_share(hosts(s), hosts(s) - r.by_evidence));
     lint_say(&w->instead,
              "connectionPool.http.http2MaxRequests: what %u hosts carry at once (it holds for "
              "HTTP/1.1 too), or resilience.perHost.maxRequests: what one does",
              hosts(s) - r.by_evidence);
     if (hosts(s) >= FEW_HOSTS)
-        lint_say(&w->instead, ", or maxEjectionPercent: %u", CAP_SAFE_PERCENT);
-    return lint_at(block(s), "maxEjectionPercent");
+        lint_say(&w->instead, ", or %s: %u%s", cap.called, CAP_SAFE_PERCENT, cap.unit);
+    return lint_at(cap.map, cap.key);
 }
 
 LINT_TRAP(lint_few_peers)
