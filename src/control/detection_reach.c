@@ -73,8 +73,6 @@ static void answer(struct court *c, uint32_t host, const struct detection_fault 
         .at = c->now,
         .outcome = failed ? EVIDENCE_ERROR : EVIDENCE_OK,
         .first_us = (uint32_t)fmin(us * times, 1e9),
-        .last_us = (uint32_t)fmin(us * times, 1e9),
-        .connect_us = EVIDENCE_NO_TIME,
     };
 
     detect_learn(&c->judge, host, &e);

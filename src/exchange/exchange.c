@@ -452,6 +452,7 @@ static void on_upstream_complete(struct exchange *x, const struct exchange_event
 {
     assert(x->state == EXCHANGE_ANSWERING);
     x->answer_bytes = e->bytes;
+    x->held_up = e->held_up;
     if (!x->tunnel)
         witness_end(x, answered_with(x->status), now);
     if (attempt_present(x)->probe && x->status < 500)
@@ -725,6 +726,7 @@ void exchange_init(struct exchange *x, const struct exchange_setup *setup, mono_
     x->class = setup->class;
     x->watched = false;
     x->answer_bytes = 0;
+    x->held_up = false;
 }
 
 void exchange_step(struct exchange *x, const struct exchange_event *event, mono_ns now,

@@ -81,7 +81,8 @@ struct exchange_event {
     bool replayable;   /* HEAD, CONNECT_FAILED, BROKEN, TIME: all that was sent can be sent again */
     bool marked;       /* HEAD: it has one of the route's retriable headers */
     bool rate_limited; /* HEAD: it has x-envoy-ratelimited */
-    bool held_up;      /* TIME: the client does not take what there is of the answer */
+    bool held_up;      /* TIME, UPSTREAM_COMPLETE: the client does not, or once did not, take what
+                          there is of the answer */
     uint64_t bytes;    /* UPSTREAM_COMPLETE: of the answer's body */
     const struct load_report *load; /* HEAD: the host's own word; NULL: it said nothing */
 };
@@ -182,6 +183,7 @@ struct exchange {
     bool watched;          /* in |open| */
     struct list open;      /* of those that may be late; witness.c */
     uint64_t answer_bytes; /* of the body, once it is whole */
+    bool held_up;          /* the client's pace was the answer's, not the host's */
 };
 
 struct exchange_setup {

@@ -5,9 +5,13 @@
 #include "policy/evidence_ring.h"
 #include "policy/host.h"
 
-/* Of an answer up to that size the last byte comes when the host sends it, not when the client
- * takes it: the whole of it lies in our buffers. */
-#define SMALL_KIB 8
+/* An answer up to that size lies in our buffers as a whole: its last byte comes when the host sends
+ * it, not when the client takes it. */
+#define SMALL_BYTES 8192
+
+/* Of a larger body as much time counts as that part of it took, in the mean: answers of many sizes
+ * can be compared. */
+#define BODY_BYTES (64 * 1024.0)
 
 static bool watched(const struct exchange *x)
 {
@@ -18,7 +22,7 @@ static uint32_t micros(mono_ns from, mono_ns to)
 {
     uint64_t us = mono_since(from, to) / NS_PER_US;
 
-    return us >= EVIDENCE_NO_TIME ? EVIDENCE_NO_TIME - 1 : (uint32_t)us;
+    return us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
 }
 
 /* When the host had the whole request. */
@@ -32,8 +36,10 @@ static mono_ns asked_at(const struct exchange *x, const struct attempt *a)
 
 static void put(struct cluster_rt *rt, const struct evidence *e)
 {
-    if (evidence_ring_put(rt->witness->ring, e) == EVIDENCE_PUT_TELL)
-        rt->witness->tell = true;
+    enum evidence_put did = evidence_ring_put(rt->witness->ring, e);
+
+    rt->witness->tell |= did == EVIDENCE_PUT_TELL;
+    rt->witness->lost += did == EVIDENCE_LOST;
 }
 
 static void unlink_open(struct exchange *x)
@@ -82,12 +88,21 @@ static uint8_t class_at_end(const struct exchange *x)
     return !named && x->answer_bytes >= x->route->large_body ? (uint8_t)CLASS_LARGE : x->class;
 }
 
-/* Of a small answer the last byte counts: one that drips or hangs is as late as it is. */
+static span_ns body_time(const struct exchange *x, mono_ns now)
+{
+    double whole = (double)mono_since(x->head_at, now);
+
+    if (x->answer_bytes <= BODY_BYTES)
+        return (span_ns)whole;
+    return (span_ns)(whole * BODY_BYTES / (double)x->answer_bytes);
+}
+
+/* One that drips or hangs is as late as it is, unless its client made it so. */
 static uint32_t latency(const struct exchange *x, mono_ns asked, mono_ns now)
 {
-    bool small = x->answer_bytes / 1024 < SMALL_KIB;
-
-    return micros(asked, small || x->head_at == MONO_NEVER ? now : x->head_at);
+    if (x->head_at == MONO_NEVER || x->answer_bytes < SMALL_BYTES)
+        return micros(asked, now);
+    return micros(asked, x->held_up ? x->head_at : mono_after(x->head_at, body_time(x, now)));
 }
 
 static struct evidence evidence_of(const struct exchange *x, enum evidence_outcome outcome,
@@ -105,12 +120,8 @@ static struct evidence evidence_of(const struct exchange *x, enum evidence_outco
         .outcome = (uint8_t)outcome,
         .flags = flags_of(x, a),
         .first_us = latency(x, asked, now),
-        .last_us = outcome == EVIDENCE_OK ? micros(asked, now) : EVIDENCE_NO_TIME,
-        .connect_us =
-            connected && !x->reused ? micros(a->picked_at, a->connected_at) : EVIDENCE_NO_TIME,
         .queue_us = micros(a->picked_at, connected ? a->connected_at : now),
         .ahead = a->ahead,
-        .kib = (uint32_t)(x->answer_bytes / 1024),
     };
 }
 

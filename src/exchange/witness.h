@@ -21,6 +21,7 @@ struct witness {
     uint32_t open; /* attempts that may yet be late */
     bool late;     /* our loop is: times say nothing */
     bool tell;     /* the watch sleeps: wake it, then say false */
+    uint32_t lost; /* for want of room in the ring; to be counted, then 0 */
 };
 
 /*

@@ -40,6 +40,8 @@ static struct process_block *lay_out(struct block *b, uint32_t workers)
         p->state.worker_cells = cells;
         p->state.before = before;
         p->state.rings = rings;
+        for (uint32_t i = 0; i < workers; i++)
+            rings[i].others = workers - 1;
     }
     return p;
 }

@@ -54,7 +54,7 @@ static void keep(struct effect_count *c, double share)
 
 static bool past(uint32_t us, uint32_t limit)
 {
-    return limit > 0 && us != EVIDENCE_NO_TIME && us > limit;
+    return limit > 0 && us > limit;
 }
 
 /* Not a try again where it was counted when it became late. */
@@ -143,7 +143,7 @@ void effect_times_add(struct effect_times *t, const struct evidence *e)
 {
     float times = (float)(UINT32_C(1) << (e->thinned & 31));
 
-    if (e->outcome == EVIDENCE_LATE || e->first_us == EVIDENCE_NO_TIME)
+    if (e->outcome == EVIDENCE_LATE)
         return;
     t->at[peer_bin(e->first_us)] += times;
     t->sum += (double)times;

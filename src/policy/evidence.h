@@ -34,8 +34,6 @@ enum evidence_outcome { EVIDENCE_OUTCOMES(X) EVIDENCE_OUTCOME_COUNT };
 #define EVIDENCE_DOUBTFUL                                                                          \
     8u /* whoever saw it was late itself: what took long may have taken it here */
 
-#define EVIDENCE_NO_TIME UINT32_MAX
-
 /* Classes of one cluster: those of every cluster, then those that its routes name. */
 enum evidence_class { CLASS_READ, CLASS_WRITE, CLASS_LARGE, CLASS_NAMED_FIRST };
 
@@ -49,14 +47,12 @@ struct evidence {
     uint8_t class;
     uint8_t outcome; /* enum evidence_outcome */
     uint8_t flags;
-    uint8_t thinned;     /* it stands for 2^thinned attempts like it */
-    uint32_t first_us;   /* from the request's being whole at the host to the answer's head;
-                            TIMEOUT, ABANDONED, LATE, RESET: how long it was waited for */
-    uint32_t last_us;    /* the same, to the answer's last byte; EVIDENCE_NO_TIME: it never came */
-    uint32_t connect_us; /* EVIDENCE_NO_TIME: it was not opened for this attempt */
-    uint32_t queue_us;   /* waited here for a connection */
-    uint16_t ahead;      /* attempts under way on the host when it was picked */
-    uint32_t kib;        /* of the answer's body */
+    uint8_t thinned;   /* it stands for 2^thinned attempts like it */
+    uint32_t first_us; /* from the request's being whole at the host to the answer, the time of the
+                          first 64 KiB of its body included unless the client held that up; TIMEOUT,
+                          ABANDONED, LATE, RESET: how long it was waited for */
+    uint32_t queue_us; /* waited here for a connection, or for it to be opened */
+    uint16_t ahead;    /* attempts under way on the host when it was picked */
 };
 
 #endif

@@ -9,11 +9,12 @@ static bool is_failure(const struct evidence *s)
 }
 
 /* How many halvings what came in this half second calls for. */
-static uint8_t halvings(uint32_t in_slice)
+static uint8_t halvings(const struct evidence_ring *r)
 {
+    uint32_t in_slice = r->in_slice, most = EVIDENCE_RATE / (1 + r->others);
     uint8_t n = 0;
 
-    while (in_slice >= EVIDENCE_RING_RATE && n < 16) {
+    while (in_slice >= most && n < 16) {
         in_slice /= 2;
         n++;
     }
@@ -29,7 +30,7 @@ static uint8_t thinning(struct evidence_ring *r, const struct evidence *s)
         r->in_slice = 0;
     }
     r->in_slice++;
-    return is_failure(s) || (s->flags & EVIDENCE_PROBE) != 0 ? 0 : halvings(r->in_slice);
+    return is_failure(s) || (s->flags & EVIDENCE_PROBE) != 0 ? 0 : halvings(r);
 }
 
 /* One of 2^|thinned|, as if drawn: hosts that take turns must not all fall on the same side.
@@ -49,10 +50,8 @@ static enum evidence_put push(struct evidence_ring *r, const struct evidence *s,
     uint32_t written = atomic_load_explicit(&r->written, memory_order_relaxed);
     uint32_t read = atomic_load_explicit(&r->read, memory_order_acquire);
 
-    if (written - read == EVIDENCE_RING_ROOM) {
-        atomic_fetch_add_explicit(&r->lost, 1, memory_order_relaxed);
-        return EVIDENCE_NOT_PUT;
-    }
+    if (written - read == EVIDENCE_RING_ROOM)
+        return EVIDENCE_LOST;
     r->at[written % EVIDENCE_RING_ROOM] = *s;
     r->at[written % EVIDENCE_RING_ROOM].thinned = thinned;
     atomic_store(&r->written, written + 1);
@@ -66,7 +65,7 @@ enum evidence_put evidence_ring_put(struct evidence_ring *r, const struct eviden
     uint8_t thinned = thinning(r, s);
 
     if (thinned > 0 && !is_drawn(r, thinned))
-        return EVIDENCE_NOT_PUT;
+        return EVIDENCE_THINNED;
     return push(r, s, thinned);
 }
 
@@ -89,9 +88,4 @@ bool evidence_ring_sleep(struct evidence_ring *r)
         return true;
     atomic_store(&r->asked_for, false);
     return false;
-}
-
-uint64_t evidence_ring_lost(const struct evidence_ring *r)
-{
-    return atomic_load_explicit(&r->lost, memory_order_relaxed);
 }

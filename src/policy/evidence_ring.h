@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples on their way from one worker to the watch: one writer, one reader, no locks. Above
- * EVIDENCE_RING_RATE in half a second the writer thins: of answers that are no failures only one of
- * two, four, ... goes on, and says for how many it stands, so that no share is bent. What finds no
- * room is lost, and counted. Pure.
+ * Samples on their way from one worker to the watch: one writer, one reader, no locks. Above its
+ * share of EVIDENCE_RATE in half a second the writer thins: of answers that are no failures only
+ * one of two, four, ... goes on, and says for how many it stands, so that no share is bent. What
+ * finds no room is lost. Pure.
  */
 #ifndef POLICY_EVIDENCE_RING_H
 #define POLICY_EVIDENCE_RING_H
@@ -15,13 +15,13 @@
 #include "policy/evidence.h"
 
 #define EVIDENCE_RING_ROOM 8192u /* a power of two */
-#define EVIDENCE_RING_RATE 4096u
+#define EVIDENCE_RATE      4096u /* all workers together */
 
 /* Zeroed memory is an empty one. Fields only touched by evidence_ring.c. */
 struct evidence_ring {
     _Alignas(64) _Atomic uint32_t written;
-    _Atomic uint64_t lost;
     _Atomic bool asked_for; /* the reader has seen it empty, and wants to be told of the next */
+    uint32_t others;        /* workers beside this one */
     uint32_t in_slice;      /* of the writer, here and below: put in this half second */
     uint32_t draws;
     uint64_t slice;
@@ -32,7 +32,8 @@ struct evidence_ring {
 enum evidence_put {
     EVIDENCE_PUT,
     EVIDENCE_PUT_TELL, /* the reader sleeps: tell it */
-    EVIDENCE_NOT_PUT   /* thinned, or lost */
+    EVIDENCE_THINNED,  /* another one stands for it */
+    EVIDENCE_LOST      /* there is no room */
 };
 
 /* The writer only. */
@@ -43,7 +44,5 @@ bool evidence_ring_take(struct evidence_ring *r, struct evidence *out);
 
 /* The reader only: it sleeps until it is told. False: there is something already. */
 bool evidence_ring_sleep(struct evidence_ring *r);
-
-uint64_t evidence_ring_lost(const struct evidence_ring *r);
 
 #endif

@@ -196,6 +196,7 @@ void upstream_attach(struct upstream *up, struct stream *s)
     up->stream = s;
     up->head_done = false;
     up->answer_seen = false;
+    up->held_up = false;
     up->reusable = false;
     up->scan = (struct http1_scan){.seen = 0};
     up->requests++;
@@ -216,6 +217,7 @@ void upstream_pace(struct upstream *up)
     } else {
         cluster_rt_count(cluster_of(up), CLUSTER_upstream_flow_control_paused_reading_total, 1);
         link_read_stop(up->link);
+        up->held_up = true;
     }
 }
 
@@ -508,7 +510,8 @@ static void complete(struct upstream *up)
     if (up->close_notified && !up->ended)
         cluster_rt_count(cluster_of(up), CLUSTER_upstream_cx_close_notify, 1);
     stream_event(up->stream, &(struct exchange_event){.kind = EVENT_UPSTREAM_COMPLETE,
-                                                      .bytes = up->stream->response.moved});
+                                                      .bytes = up->stream->response.moved,
+                                                      .held_up = up->held_up});
 }
 
 static void take_body(struct upstream *up, struct bytes *in, struct gather *g)

@@ -38,6 +38,7 @@ struct upstream {
     bool close_notified; /* BUSY: it said connection: close */
     bool ended;          /* the host's FIN */
     bool parked;         /* was idle before: the host may have closed it unseen */
+    bool held_up;        /* BUSY: its client did not take what there was of the answer */
     bool discarding;     /* BUSY: the answer whose head is being read is nobody's */
     bool sent_whole;     /* discarding: the request was sent to its end */
     uint32_t requests;   /* begun on it */

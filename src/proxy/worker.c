@@ -172,6 +172,9 @@ static void tell_watch(struct worker *w)
 
     if (w->witness.tell)
         w->witness.tell = !mailbox_post(w->setup.control, &m);
+    if (w->witness.lost > 0)
+        worker_count(w, WORKER_evidence_lost, w->witness.lost);
+    w->witness.lost = 0;
     if (w->witness.open > 0 && !timer_armed(&w->lookout))
         wheel_arm(&w->wheel, &w->lookout, mono_after(w->now, LOOKOUT_EVERY));
 }

@@ -224,6 +224,7 @@ struct metric_info {
     X(turns, COUNTER, "turns of the loop")                                                         \
     X(heap_allocations, COUNTER, "heap allocations of the data plane")                             \
     X(records_dropped, COUNTER, "access log records dropped")                                      \
+    X(evidence_lost, COUNTER, "ended attempts that detection was not told of: the watch was late") \
     X(accept_paused, COUNTER, "times accepting paused for want of descriptors or memory")
 
 #define X(name, kind, help) CLUSTER_##name,

@@ -177,9 +177,7 @@ static void put(struct world *w, uint32_t slot, enum evidence_outcome outcome, u
                                .host = slot,
                                .outcome = (uint8_t)outcome,
                                .flags = flags,
-                               .first_us = us,
-                               .last_us = us,
-                               .connect_us = EVIDENCE_NO_TIME};
+                               .first_us = us};
 
     if (evidence_ring_put(w->ring, &e) == EVIDENCE_PUT_TELL)
         outlier_watch_wake(w->watch, w->now);

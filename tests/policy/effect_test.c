@@ -45,8 +45,7 @@ static double uniform(void)
 
 static struct evidence sample(enum evidence_outcome outcome, uint32_t us)
 {
-    return (struct evidence){
-        .at = w.now, .outcome = (uint8_t)outcome, .first_us = us, .last_us = us};
+    return (struct evidence){.at = w.now, .outcome = (uint8_t)outcome, .first_us = us};
 }
 
 /* Fails in a share |bad| of cases. */
