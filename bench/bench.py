@@ -5,6 +5,10 @@
 One worker (thread) each, access logs off, keep-alive, 1 KiB answers of one nginx behind all. The
 proxies take turns in rounds, since hosts are noisy; Firebreak runs twice (A and B), and the spread
 of those two says what a difference must exceed to mean something. Nothing here passes or fails.
+
+Before that, what detection costs: nanoseconds a request on a worker, and the watch's share of one core at
+1,000 endpoints and 100,000 requests a second (bench/evidence.c), and how soon all workers heed a verdict; --evidence:
+nothing else.
 """
 
 import argparse
@@ -22,6 +26,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import verdict
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TICK = os.sysconf("SC_CLK_TCK")
@@ -258,24 +264,54 @@ def syscalls(server):
     return int(total[1]) / requests if total else None
 
 
+def evidence(binary, seconds):
+    """Processor time, of the shipped code on a clock of its own; what is aimed at beside it."""
+    figures = {"worker": {}, "watch": {}}
+    text = subprocess.run([binary, str(seconds)], capture_output=True, text=True, check=True).stdout
+    for part, name, *numbers in (line.split(";") for line in text.splitlines()):
+        figures[part][name] = [float(n) for n in numbers]
+    print("\nmaking one evidence and putting it into the ring, ns a request (aim: 150)")
+    print(f"  {'':32} {'median':>8} {'95th':>8} {'arrive':>8}")
+    for name, (half, most, arrive) in figures["worker"].items():
+        print(f"  {name:32} {half:8.0f} {most:8.0f} {100 * arrive:6.0f} %")
+    print(f"\nthe watch, 1,000 endpoints, 100,000 requests/s, {seconds} s (aim: 10 % of a core)")
+    print(f"  {'':32} {'of a core':>10} {'ms a look':>10} {'longest':>8} {'evidence/s':>11}")
+    for name, (share, half, most, rate) in figures["watch"].items():
+        print(f"  {name:32} {share:8.1f} % {half:10.2f} {most:8.2f} {rate:11.0f}")
+    sys.stdout.flush()
+    return figures
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--binary", default=str(ROOT / "build" / "firebreak"))
+    parser.add_argument("--build", default=str(ROOT / "build"), help="directory with firebreak and bench_evidence")
+    parser.add_argument("--evidence", action="store_true", help="only what detection costs")
     parser.add_argument("--seconds", type=int, default=3, help="a measurement")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--connections", default="1,64,512")
     parser.add_argument("--idle", type=int, default=5000, help="connections for the memory figure")
     parser.add_argument("--json", help="write all figures there too")
     args = parser.parse_args()
+    args.binary = str(pathlib.Path(args.build).resolve() / "firebreak")
+    figures = {"evidence": evidence(str(pathlib.Path(args.build).resolve() / "bench_evidence"), args.seconds)}
+    figures["verdict"] = verdict.measure(args.binary)
+    if args.evidence:
+        write(args.json, figures)
+        return
     resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
     with tempfile.TemporaryDirectory(prefix="firebreak-bench-") as directory:
         os.chmod(directory, 0o755)
-        run(args, directory)
+        run(args, directory, figures)
+    write(args.json, figures)
 
 
-def run(args, directory):
+def write(path, figures):
+    if path:
+        pathlib.Path(path).write_text(json.dumps(figures, indent=1))
+
+
+def run(args, directory, figures):
     servers = []
-    figures = {}
 
     def keep(server):
         servers.append(server)
@@ -314,8 +350,6 @@ def run(args, directory):
     finally:
         for s in reversed(servers):
             s.stop()
-    if args.json:
-        pathlib.Path(args.json).write_text(json.dumps(figures, indent=1))
 
 
 if __name__ == "__main__":

@@ -215,8 +215,9 @@ const char *detect_guard_text(enum detect_guard g);
 /* Nats against the host, the half second under way included. */
 double detect_sum(const struct detect *d, uint32_t index, enum detect_line line);
 
-/* Is |line| past the threshold at host |index|? */
+/* Is |line| past the threshold at host |index|; is any? */
 bool detect_accuses(const struct detect *d, uint32_t index, enum detect_line line);
+bool detect_accuses_at_all(const struct detect *d, uint32_t index);
 
 /* And if it is, does the accusation hold? */
 enum detect_guard detect_guard_of(const struct detect *d, uint32_t index, enum detect_line line);

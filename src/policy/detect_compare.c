@@ -97,7 +97,7 @@ static double medians_of_others(const struct medians *m, int32_t own)
 static void rate_in(const struct detect *d, struct detect_host *h, uint32_t class,
                     const struct medians *m)
 {
-    int32_t own = median_of(d, h, class);
+    int32_t own = h->serving ? h->median[class] - 1 : median_of(d, h, class);
     uint32_t others = m->count - (h->serving && own >= 0 ? 1 : 0);
 
     if (own < 0 || others < PEERS_LEAST || h->seen[class] <= 0)

@@ -157,6 +157,15 @@ bool detect_accuses(const struct detect *d, uint32_t index, enum detect_line lin
     return detect_sum(d, index, line) > d->config.threshold;
 }
 
+bool detect_accuses_at_all(const struct detect *d, uint32_t index)
+{
+    bool any = false;
+
+    for (int line = 0; line < DETECT_LINE_COUNT; line++)
+        any |= detect_sum(d, index, (enum detect_line)line) > d->config.threshold;
+    return any;
+}
+
 uint32_t detect_late_for(const struct detect *d, uint32_t index)
 {
     uint32_t since = d->hosts[index]->late_since;

@@ -12,12 +12,15 @@
 void knee_learn(struct knee *k, uint32_t ahead, double log_ratio)
 {
     uint32_t level = ahead < KNEE_LEVELS ? ahead : KNEE_LEVELS - 1;
+    double own;
 
     k->ahead += AHEAD_RATE * ((double)ahead - k->ahead);
     k->weight[level] = fmin(k->weight[level] + 1, WEIGHT_MOST);
     k->mean[level] += (log_ratio - k->mean[level]) / k->weight[level];
+    own = k->weight[level];
     for (uint32_t i = 0; i < KNEE_LEVELS; i++)
-        k->weight[i] *= i == level ? 1 : WEIGHT_FADES;
+        k->weight[i] *= WEIGHT_FADES;
+    k->weight[level] = own;
 }
 
 /* Of levels |from| to |to|; NAN: too few requests. */

@@ -52,6 +52,11 @@ static void kept_change(struct peer_pool *pool, uint16_t bin, uint32_t by)
 {
     pool->kept[bin] += by;
     pool->kept_count += by;
+    pool->p99_above += bin >= pool->p99 ? by : 0;
+    while (pool->p99 > 0 && pool->p99_above * 100 <= pool->kept_count)
+        pool->p99_above += pool->kept[--pool->p99];
+    while ((pool->p99_above - pool->kept[pool->p99]) * 100 > pool->kept_count)
+        pool->p99_above -= pool->kept[pool->p99++];
 }
 
 #define MINUS_ONE UINT32_MAX
@@ -136,31 +141,35 @@ double peer_rank(const struct peer_pool *pool, const struct peer_series *s, uint
     return ((double)below + 0.5 * (double)same + 0.5) / ((double)peer_others(pool, s) + 1);
 }
 
-/* How many of the others' are in |bin|. */
-static uint32_t others_in(const struct peer_pool *pool, const struct peer_series *s, uint32_t bin)
+/* How many of its own that are counted are in |bin| or above. */
+static uint32_t own_from(const struct peer_series *s, uint32_t bin)
 {
-    uint32_t n = pool->kept[bin];
+    uint32_t count = s->counted ? s->count : 0;
+    uint32_t n = 0;
 
-    for (uint32_t i = 0; n > 0 && s->counted && i < s->count; i++)
-        n -= s->bin[i] == bin;
+    if (count == PEER_KEPT) {
+        for (uint32_t i = 0; i < PEER_KEPT; i++) /* a fixed number, which is quicker */
+            n += s->bin[i] >= bin;
+        return n;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        n += s->bin[i] >= bin;
     return n;
 }
 
+/* That of the others is not far from that of all. */
 uint32_t peer_p99(const struct peer_pool *pool, const struct peer_series *s)
 {
     uint32_t others = pool->kept_count - (s->counted ? s->count : 0);
-    uint32_t above = 0;
+    uint32_t bin = pool->p99, above = pool->p99_above;
 
     if (others == 0)
         return PEER_BINS;
-    for (uint32_t bin = PEER_BINS; bin-- > 0;) {
-        if (pool->kept[bin] == 0)
-            continue;
-        above += others_in(pool, s, bin);
-        if (above * 100 > others)
-            return bin;
-    }
-    return PEER_BINS;
+    while ((above - own_from(s, bin)) * 100 <= others)
+        above += pool->kept[--bin];
+    while ((above - pool->kept[bin] - own_from(s, bin + 1)) * 100 > others)
+        above -= pool->kept[bin++];
+    return bin;
 }
 
 static void sort(uint16_t *at, uint32_t count)

@@ -32,6 +32,8 @@ struct peer_pool {
     uint32_t recent_sums[PEER_BINS + 1]; /* a Fenwick tree */
     uint32_t recent[PEER_BINS];
     uint32_t kept[PEER_BINS];
+    uint32_t p99;       /* of all kept ones: the bin which at most a hundredth lies above */
+    uint32_t p99_above; /* how many lie in it or above */
 };
 
 uint16_t peer_bin(uint32_t us);
