@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "control/decision_take.h"
 #include "control/detection_age.h"
+#include "control/detection_alarms.h"
 #include "control/detection_rules.h"
 #include "control/detection_say.h"
 #include "control/detection_scope.h"
@@ -109,6 +110,7 @@ static void inherit(struct detection *d, const struct detection *old)
     d->judge.tenth = old->judge.tenth;
     d->next_turn = old->next_turn;
     d->next_glance = old->next_glance;
+    d->alarms = old->alarms;
 }
 
 /* --- what the workers are told --- */
@@ -261,6 +263,7 @@ static void follow(struct watched *c, uint32_t index, enum life_state before, st
         say_escalated(c, index, now);
     if (!step.changed)
         return;
+    c->detection->looked = false;
     detect_set_serving(&c->detection->judge, index, life_serves(l));
     c->detection->ruled[index]->serving = life_serves(l);
     if (l->state == LIFE_PROBING && before == LIFE_EJECTED)
@@ -284,17 +287,26 @@ static void learn_life(struct watched *c, uint32_t index, bool passed, mono_ns n
     follow(c, index, before, life_learn(life_of(c, index), rules_of_life(c), passed, now), now);
 }
 
+static void acquit(struct watched *c, uint32_t index)
+{
+    c->detection->looked = false;
+    detect_acquit(&c->detection->judge, index);
+    rules_acquit(&c->detection->rules, index);
+}
+
 void detection_note_ejected(struct watched *c, uint32_t index, mono_ns now)
 {
     enum life_state before;
 
-    if (c->detection == NULL || !c->config->outlier.return_on_proof)
+    if (c->detection == NULL)
+        return;
+    detection_alarms_over(c, index);
+    if (!c->config->outlier.return_on_proof)
         return;
     before = life_of(c, index)->state;
     c->detection->busy = true;
     follow(c, index, before, life_eject(life_of(c, index), rules_of_life(c), now), now);
-    detect_acquit(&c->detection->judge, index);
-    rules_acquit(&c->detection->rules, index);
+    acquit(c, index);
 }
 
 void detection_note_pardoned(struct watched *c, uint32_t index, mono_ns now)
@@ -304,8 +316,8 @@ void detection_note_pardoned(struct watched *c, uint32_t index, mono_ns now)
     if (c->detection == NULL)
         return;
     before = life_of(c, index)->state;
-    detect_acquit(&c->detection->judge, index);
-    rules_acquit(&c->detection->rules, index);
+    detection_alarms_over(c, index);
+    acquit(c, index);
     follow(c, index, before, life_pardon(life_of(c, index), now), now);
 }
 
@@ -382,22 +394,35 @@ static void act(struct watched *c, uint32_t index, enum detect_line line, const 
         detection_suspect_for(c, index, v->share, &d);
 }
 
+/* What all have accuses nobody, and is no false alarm. */
+static void note_held(struct watched *c, uint32_t index, enum detect_line line)
+{
+    enum detect_guard guard = detect_guard_of(&c->detection->judge, index, line);
+
+    if (guard == DETECT_FLEET || guard == DETECT_CROWD)
+        detection_alarm_common(c, index, line);
+}
+
 static void accuse(struct watched *c, uint32_t index, enum detect_line line, mono_ns now)
 {
     struct verdict v = verdict_of(&c->detection->judge, &c->config->detection, index, line);
     enum scope_kind whose;
 
+    detection_alarm(c, index, line);
     if (v.deed == VERDICT_NOTHING) {
+        note_held(c, index, line);
         say_held(c, index, line, now);
         return;
     }
     whose = detection_scope_of(c, index, line);
-    if (whose != SCOPE_NODE)
+    if (whose != SCOPE_NODE) {
+        detection_alarm_common(c, index, line);
         say_scoped(c, index, line, whose, now);
-    else if (!acts(c))
+    } else if (!acts(c)) {
         say_observed(c, index, line, now);
-    else
+    } else {
         act(c, index, line, &v, now);
+    }
 }
 
 #define STALE_AFTER (5 * NS_PER_S)
@@ -411,7 +436,7 @@ static bool is_stale(const struct watched *c, uint32_t index, mono_ns now)
 
 static void look_at(struct watched *c, uint32_t index, mono_ns now)
 {
-    if (is_stale(c, index, now))
+    if (!detect_accuses_at_all(&c->detection->judge, index) || is_stale(c, index, now))
         return;
     for (int line = 0; line < DETECT_LINE_COUNT; line++) {
         if (!life_serves(life_of(c, index)) || now < c->detection->notes[index].next_try)
@@ -447,6 +472,7 @@ static void review(struct watched *c, uint32_t index, mono_ns now)
         detection_rules_suspect(c, index, now) ||
         (!is_cleared(c, index) && c->detection->notes[index].passed < PASSED_CLEARS))
         return;
+    c->detection->looked = false;
     detect_acquit(&c->detection->judge, index);
     follow(c, index, LIFE_SUSPECT, life_clear(l, now), now);
 }
@@ -455,6 +481,7 @@ static void review(struct watched *c, uint32_t index, mono_ns now)
 
 static void turn(struct watched *c, mono_ns now)
 {
+    c->detection->looked = false;
     scope_mark(&c->detection->scope);
     detect_turn(&c->detection->judge);
     detection_scope_turn(c, now);
@@ -462,6 +489,7 @@ static void turn(struct watched *c, mono_ns now)
     c->detection->next_turn = mono_after(c->detection->next_turn, DETECT_BUCKET);
     for (uint32_t i = 0; i < c->roster.count; i++)
         review(c, i, now);
+    detection_alarms_turn(c, now);
     effect_turn(c, now);
     say_fleet(c, now);
 }
@@ -475,8 +503,10 @@ static void turn_until(struct watched *c, mono_ns at, mono_ns now)
         d->next_turn = at - CATCH_UP_MOST * DETECT_BUCKET;
     while (d->next_turn <= at)
         turn(c, now);
-    for (; d->next_glance <= at; d->next_glance += DETECT_GLANCE)
+    for (; d->next_glance <= at; d->next_glance += DETECT_GLANCE) {
+        d->looked = false;
         detect_glance(&d->judge);
+    }
 }
 
 /* No failure, and no later than all but a hundredth of its peers' answers. */
@@ -529,11 +559,15 @@ static void learn_suspect(struct watched *c, uint32_t index, const struct eviden
         note->passed = passed(c, e) ? note->passed + 1 : 0;
 }
 
+/* With more hosts a look at what all of them have takes too long for each failure. */
+#define AT_ONCE_HOSTS_MAX 256
+
 void detection_learn(struct watched *c, uint32_t index, const struct evidence *e, mono_ns now)
 {
     const struct life *l = life_of(c, index);
 
     c->detection->busy = true;
+    c->detection->looked = false;
     c->detection->learnt++;
     c->detection->doubted += (e->flags & EVIDENCE_DOUBTFUL) != 0;
     turn_until(c, e->at, now);
@@ -550,7 +584,7 @@ void detection_learn(struct watched *c, uint32_t index, const struct evidence *e
         return;
     detect_learn(&c->detection->judge, index, e);
     rules_learn(&c->detection->rules, index, e);
-    if (e->outcome != EVIDENCE_OK)
+    if (e->outcome != EVIDENCE_OK && c->roster.count <= AT_ONCE_HOSTS_MAX)
         look_at(c, index, now);
     detection_rules_look(c, index, now);
 }

@@ -4,6 +4,7 @@
 #define CONTROL_DETECTION_SAY_H
 
 #include "control/detection.h"
+#include "policy/alarms.h"
 #include "policy/detect.h"
 #include "policy/detect_rules.h"
 #include "policy/host_life.h"
@@ -27,6 +28,7 @@ struct detection_note {
     mono_ns next_held; /* nothing is said before of what is held, refused, only observed */
     mono_ns next_refused;
     mono_ns next_observed;
+    enum alarm alarms[DETECT_LINE_COUNT];
 };
 
 struct detection {
@@ -37,6 +39,7 @@ struct detection {
     struct detection_note *notes;
     struct scope scope;
     struct scope_host *scoped; /* as in the roster */
+    bool looked;               /* at |scope|, and nothing has changed since */
     enum scope_kind said;      /* the last verdict that was told */
     uint32_t learnt;           /* in the half second under way */
     uint32_t doubted;          /* of these, for what this proxy itself has */
@@ -45,6 +48,7 @@ struct detection {
     uint32_t quiet;            /* looks since there was anything to see */
     bool busy;                 /* there was evidence since the last look */
     bool said_slow;
+    struct alarms alarms;
 };
 
 struct decision;

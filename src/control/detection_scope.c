@@ -98,6 +98,9 @@ static bool is_out(const struct host *h)
 
 static void look(struct watched *c)
 {
+    if (c->detection->looked)
+        return;
+    c->detection->looked = true;
     for (uint32_t i = 0; i < c->roster.count; i++)
         c->detection->scoped[i].out = is_out(host_of(c, i));
     (void)scope_look(&c->detection->scope);

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "control/detection_say.h"
+#include "control/detection_alarms.h"
 #include "control/effect_parts.h"
 #include "policy/host.h"
 
@@ -154,13 +154,18 @@ static void count_verdict(struct watched *c, enum effect_verdict v)
     effect_count(c, metrics[v]);
 }
 
+/* Its latest ejection was. */
+static bool undone(const struct effect_host *h)
+{
+    return h->undone >= h->account->opened;
+}
+
 /* The time out is over, or five minutes of it are. */
 static void sum_up(struct watched *c, uint32_t index, mono_ns now)
 {
     struct effect_host *h = effect_of(c, index);
     struct effect_claim claim = effect_claims(h->account);
     double timeouts = effect_timeouts_ratio(h->account), p99 = effect_p99_ratio(h->account);
-    bool undone = h->undone >= h->account->opened;
 
     c->effects->closed.failures += claim.failures;
     c->effects->closed.slow += claim.slow;
@@ -172,7 +177,7 @@ static void sum_up(struct watched *c, uint32_t index, mono_ns now)
         mean_add(&c->effects->p99, log(p99));
     if (timeouts >= 0)
         mean_add(&c->effects->timeouts, log(fmax(timeouts, 0.001)));
-    if (timeouts <= TIMEOUTS_LOW || undone)
+    if (timeouts <= TIMEOUTS_LOW || undone(h))
         return;
     effect_count(c, EFFECT_STAT_thresholds_need_work);
     effect_say_thresholds(c, index, timeouts);
@@ -186,6 +191,8 @@ static void finish(struct watched *c, uint32_t index, mono_ns now)
         sum_up(c, index, now);
     if (effect_seems_false(h->account))
         effect_count(c, EFFECT_STAT_false_ejections);
+    if (h->cause < GROUNDS_TRIGGERS && (undone(h) || effect_seems_false(h->account)))
+        detection_alarm_false(c, now);
     drop(c->effects, h);
 }
 
@@ -346,7 +353,7 @@ static void undo(struct watched *c, uint32_t index, mono_ns now)
 {
     struct effect_host *h = effect_of(c, index);
 
-    if (!acts(c) || h->undone >= h->account->opened || host_of(c, index)->life.needs_human)
+    if (!acts(c) || undone(h) || host_of(c, index)->life.needs_human)
         return;
     hold(h, now);
     effect_count(c, EFFECT_STAT_undone);

@@ -278,6 +278,8 @@ static uint32_t member_of(const struct watched *c, uint32_t slot)
 {
     uint32_t low = 0, high = c->roster.count;
 
+    if (slot < high && c->roster.hosts[slot].slot == slot)
+        return slot; /* as long as no slot before it is free */
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
 

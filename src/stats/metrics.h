@@ -129,6 +129,14 @@ struct metric_info {
     X(verdict_changes, COUNTER, "firebreak: how often that changed")                               \
     X(accusations_held_by_verdict, COUNTER,                                                        \
       "firebreak: looks at a host that was accused, and whose fault it is not")                    \
+    X(accusations, COUNTER, "firebreak: times that a line of evidence passed the threshold")       \
+    X(false_alarms, COUNTER, "firebreak: accusations that were not borne out by what came after")  \
+    X(false_alarm_rate, RATIO, "firebreak: the same a day, of the last day")                       \
+    X(false_alarm_rate_expected, RATIO,                                                            \
+      "firebreak: a day, by the threshold, of requests as many as now that do not depend on each " \
+      "other")                                                                                     \
+    X(drift, RATIO,                                                                                \
+      "firebreak: how far hosts wander from their usual place, natural logarithm, mean of all")    \
     X(connections_refreshed, COUNTER,                                                              \
       "firebreak: times a host's connections were given up because a request was late")            \
     X(evidence_void, COUNTER,                                                                      \
