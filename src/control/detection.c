@@ -434,6 +434,21 @@ static bool is_stale(const struct watched *c, uint32_t index, mono_ns now)
            mono_since(c->detection->notes[index].bad_at, now) > STALE_AFTER;
 }
 
+/* The same of one line: a host that answers late now may not be put out for connects that failed
+ * once. */
+static bool is_stale_line(const struct watched *c, uint32_t index, enum detect_line line,
+                          mono_ns now)
+{
+    static const enum detect_kind kinds[DETECT_LINE_COUNT] = {
+        [DETECT_ERRORS_SOME] = DETECT_OF_ERRORS, [DETECT_ERRORS_MANY] = DETECT_OF_ERRORS,
+        [DETECT_CONNECTS] = DETECT_OF_CONNECTS,  [DETECT_AGE] = DETECT_OF_AGE,
+        [DETECT_RANK] = DETECT_KIND_COUNT,       [DETECT_TAIL] = DETECT_KIND_COUNT};
+    const struct detect_host *h = c->detection->members[index];
+
+    return life_of(c, index)->state == LIFE_SUSPECT && kinds[line] != DETECT_KIND_COUNT &&
+           mono_since(h->failed[kinds[line]], now) > STALE_AFTER;
+}
+
 static void look_at(struct watched *c, uint32_t index, mono_ns now)
 {
     if (!detect_accuses_at_all(&c->detection->judge, index) || is_stale(c, index, now))
@@ -443,7 +458,8 @@ static void look_at(struct watched *c, uint32_t index, mono_ns now)
             return;
         if (line == DETECT_AGE && !detection_age_accuses(c, index, now))
             continue;
-        if (detect_accuses(&c->detection->judge, index, (enum detect_line)line))
+        if (detect_accuses(&c->detection->judge, index, (enum detect_line)line) &&
+            !is_stale_line(c, index, (enum detect_line)line, now))
             accuse(c, index, (enum detect_line)line, now);
     }
 }
