@@ -339,6 +339,10 @@ static void on_head(struct served *s, const struct message_head *head)
     if (c->page == PAGE_ECHO)
         keep_echo_lines(c, head);
     fault_set_plan(&b->faults, c->server->index, head->path, &b->rng, b->loop->now, &c->plan);
+    if (c->plan.heavy_bytes > 0 && c->page == PAGE_TEXT) {
+        c->page = PAGE_BYTES;
+        c->number = c->plan.heavy_bytes;
+    }
     if (b->faults.count > 0)
         backend_arm_expiry(b);
     if (c->plan.ending == PLAN_STOP_READING)

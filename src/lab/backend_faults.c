@@ -134,6 +134,10 @@ static void apply(struct request_plan *p, const struct fault *f, struct rng *rng
         p->stall_period = f->span;
         p->stall = f->stall;
         break;
+    case FAULT_HEAVY:
+        p->factor *= f->factor;
+        p->heavy_bytes = f->bytes;
+        break;
     case FAULT_REFUSE:
     case FAULT_ACCEPT_RESET:
     case FAULT_KIND_COUNT:

@@ -28,6 +28,7 @@ enum fault_kind {
     FAULT_STOP_READING,   /* nothing is read after the request's head, nothing is answered */
     FAULT_DRIP,           /* the answer's body |bytes| at a time, each |span| */
     FAULT_STALL_EVERY,    /* each |span| all work stands still for |stall|: a collector's pause */
+    FAULT_HEAVY, /* no fault: the request is one for |bytes|, and |factor| times the work */
     FAULT_KIND_COUNT
 };
 
@@ -75,6 +76,7 @@ struct request_plan {
     double factor;
     span_ns drip; /* 0: none */
     uint32_t drip_bytes;
+    uint32_t heavy_bytes; /* of the answer's body; 0: it is none */
     mono_ns stall_since;
     span_ns stall_period; /* 0: none */
     span_ns stall;

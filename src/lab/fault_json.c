@@ -15,6 +15,7 @@ const struct fault_kind_row fault_kinds[FAULT_KIND_COUNT] = {
     [FAULT_STOP_READING] = {"stop-reading", VALUE_NONE, NULL, false},
     [FAULT_DRIP] = {"drip", VALUE_SPAN, "\"100ms\"", false},
     [FAULT_STALL_EVERY] = {"stall-every", VALUE_SPAN, "\"5s\"", false},
+    [FAULT_HEAVY] = {"heavy", VALUE_FACTOR, "10", false},
 };
 
 static void json_span(struct json *j, const char *key, span_ns ns)
@@ -44,7 +45,7 @@ static void put_value(struct json *j, const struct fault *f)
     }
     if (f->kind == FAULT_STALL_EVERY)
         json_span(j, "stall", f->stall);
-    if (f->kind == FAULT_DRIP)
+    if (fault_takes_bytes(f->kind))
         json_u64(j, "bytes", f->bytes);
 }
 

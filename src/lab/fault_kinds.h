@@ -21,6 +21,11 @@ struct fault_kind_row {
 
 extern const struct fault_kind_row fault_kinds[FAULT_KIND_COUNT];
 
+static inline bool fault_takes_bytes(enum fault_kind k)
+{
+    return k == FAULT_DRIP || k == FAULT_HEAVY;
+}
+
 /*
  * {"fault": "delay", "value": "200ms", "server": 3, "probability": 0.5, "path": "/", "for": "10s",
  * "after": 100}. False: |why| says what is wrong and what to write instead.

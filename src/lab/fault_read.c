@@ -61,7 +61,7 @@ static bool read_kind(struct reading *r, const json_t *v)
         }
     return wrong(r, "fault",
                  "write one of delay, jitter, slow, status, refuse, accept-reset, hang, "
-                 "reset-mid-body, stop-reading, drip, stall-every");
+                 "reset-mid-body, stop-reading, drip, stall-every, heavy");
 }
 
 static bool read_server(struct reading *r, const json_t *v)
@@ -160,10 +160,11 @@ static bool read_bytes(struct reading *r, const json_t *v)
 {
     uint64_t n;
 
-    if (r->fault->kind != FAULT_DRIP)
-        return wrong(r, "bytes", "only drip takes it; leave it out");
+    if (!fault_takes_bytes(r->fault->kind))
+        return wrong(r, "bytes", "only drip and heavy take it; leave it out");
     if (!read_count(v, 1, 65536, &n))
-        return wrong(r, "bytes", "write how many bytes go out at a time, 1 to 65536");
+        return wrong(r, "bytes",
+                     "write how many bytes go out at a time, or are asked for, 1 to 65536");
     r->fault->bytes = (uint32_t)n;
     return true;
 }

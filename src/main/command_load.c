@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* firebreak load: open-loop load on one URL. */
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/list.h"
@@ -35,6 +38,10 @@ static const struct command_help help = {
         "counted apart. Success is a status from 200 to 399.",
     .notes = "A GET without a body on an idle connection that the server has just closed is sent\n"
              "again, once, on a fresh one, as browsers do, and counted as resent.\n"
+             "--requests writes a line as each request ends, with tabs between: when it was due "
+             "(Unix\n"
+             "time), after how many ms from then it ended, how, its status, its "
+             "x-firebreak-backend.\n"
              "Exit code 1: nothing succeeded.",
     .examples = "firebreak load --url http://127.0.0.1:8080/ --rate 300 --duration 30s\n"
                 "firebreak load --url http://127.0.0.1:9001/echo --method POST --body-size 64KiB "
@@ -50,6 +57,7 @@ struct arguments {
     struct load_options load;
     uint64_t body;
     uint64_t connections; /* 0: to be chosen */
+    const char *requests; /* a file; NULL: none */
     bool json;
 };
 
@@ -59,6 +67,8 @@ struct session {
     struct arguments *args;
     struct load *load;
     struct appointment second;
+    FILE *requests;        /* NULL: none */
+    wall_ns epoch;         /* when the loop's clock was at 0 */
     struct latency recent; /* of this second */
     uint64_t recent_failures;
     unsigned seconds;
@@ -194,6 +204,11 @@ static enum options_verdict read_options(struct arguments *a, int argc, char **a
          .target = &a->load.seed,
          .placeholder = "N",
          .help = "of the arrivals (1)"},
+        {.name = "requests",
+         .kind = OPTION_TEXT,
+         .target = &a->requests,
+         .placeholder = "PATH",
+         .help = "a file for a line each"},
         {.name = "json",
          .kind = OPTION_FLAG,
          .target = &a->json,
@@ -343,11 +358,20 @@ static bool find_address(struct session *s)
 
 /* --- the run --- */
 
+static void write_request(struct session *s, const struct shot *shot, const char *peer)
+{
+    fprintf(s->requests, "%.6f\t%.3f\t%s\t%" PRIu32 "\t%s\n",
+            (double)(s->epoch + shot->due_at) / (double)NS_PER_S,
+            (double)shot_latency(shot) / (double)NS_PER_MS, call_outcome_text(shot->outcome),
+            shot->status, peer);
+}
+
 static void observe(void *observer, const struct shot *shot, const char *peer)
 {
     struct session *s = observer;
 
-    (void)peer;
+    if (s->requests != NULL)
+        write_request(s, shot, peer);
     latency_record(&s->recent, shot_latency(shot));
     s->recent_failures += !shot_succeeded(shot);
 }
@@ -425,6 +449,7 @@ static int run(struct session *s)
     appointment_init(&s->second, each_second);
     if (isatty(STDERR_FILENO))
         schedule_arm(&s->loop.schedule, &s->second, mono_after(s->loop.now, NS_PER_S));
+    s->epoch = clock_wall(&s->loop.clock) - s->loop.now;
     load_start(s->load);
     while (!load_done(s->load) && !s->loop.stopped)
         lab_loop_turn(&s->loop);
@@ -432,6 +457,26 @@ static int run(struct session *s)
     code = print_report(s);
     load_free(s->load);
     return code;
+}
+
+static int run_recorded(struct session *s)
+{
+    int code;
+    bool whole;
+
+    s->requests = fopen(s->args->requests, "w");
+    if (s->requests == NULL) {
+        fprintf(stderr, "firebreak load: --requests %s: %s\n", s->args->requests, strerror(errno));
+        return COMMAND_FAILED;
+    }
+    fputs("due\tms\toutcome\tstatus\tbackend\n", s->requests);
+    code = run(s);
+    whole = ferror(s->requests) == 0;
+    if (fclose(s->requests) == 0 && whole)
+        return code;
+    fprintf(stderr, "firebreak load: --requests %s: not all of it could be written\n",
+            s->args->requests);
+    return COMMAND_FAILED;
 }
 
 static uint32_t choose_connections(const struct arguments *a)
@@ -476,7 +521,7 @@ int command_load(int argc, char **argv)
         fprintf(stderr, "firebreak load: no descriptors or memory for a loop\n");
         return COMMAND_FAILED;
     }
-    code = run(&s);
+    code = a.requests == NULL ? run(&s) : run_recorded(&s);
     lab_loop_close(&s.loop);
     return code;
 }

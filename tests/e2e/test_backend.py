@@ -415,6 +415,16 @@ def test_drip_sends_the_body_byte_by_byte(backend):
         assert c.request("GET", "/").status == 200
 
 
+def test_heavy_makes_a_request_longer_and_its_answer_too(start):
+    backend = start(Backend, 2, "--service", "const:20ms")
+    backend.fault("heavy", value=10, bytes=5000, server=1)
+    light, took = timed(lambda: request(backend.address, "GET", "/"))
+    assert light.status == 200 and len(light.body) < 100 and took < 0.2
+    heavy, took = timed(lambda: request(backend.servers[1], "GET", "/"))
+    assert heavy.status == 200 and len(heavy.body) == 5000 and took >= 0.2
+    assert request(backend.servers[1], "GET", "/status/404").status == 404
+
+
 def test_stall_every_lets_all_work_stand_still(backend):
     backend.fault("stall-every", value="600ms", stall="300ms")
     took = []

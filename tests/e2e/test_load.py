@@ -135,6 +135,38 @@ def test_connections_are_kept_and_the_one_used_last_comes_first(backend):
     assert backend.stats()["accepted"] == r["connections_opened"]
 
 
+def test_requests_tells_when_each_was_due_how_long_it_took_and_who_answered(start, tmp_path):
+    backend = start(Backend, 2)
+    file = tmp_path / "requests"
+    began = time.time()
+    r = load(backend.address, "--rate", 50, "--duration", "1s", "--arrivals", "constant", "--timeout", "2s",
+             "--requests", file, target="/delay/30")
+    head, *lines = file.read_text().splitlines()
+    assert head.split("\t") == ["due", "ms", "outcome", "status", "backend"]
+    told = [l.split("\t") for l in lines]
+    assert len(told) == r["sent"] == 50
+    due = sorted(float(t[0]) for t in told)
+    assert began - 1 < due[0] and due[-1] - due[0] == pytest.approx(0.98, abs=0.001) and due[-1] < time.time()
+    assert max(float(t[1]) for t in told) == pytest.approx(r["latency_ms"]["max"], abs=0.002)
+    assert all(30 <= float(t[1]) for t in told)
+    assert {tuple(t[2:]) for t in told} == {("answered", "200", show_address(backend.address))}
+
+
+def test_requests_tells_of_those_that_failed(backend, tmp_path):
+    backend.fault("hang", probability=0.5)
+    file = tmp_path / "requests"
+    r = load(backend.address, "--rate", 50, "--duration", "500ms", "--timeout", "300ms", "--requests", file)
+    lost = [l.split("\t") for l in file.read_text().splitlines()[1:] if "\ttimeout\t" in l]
+    assert len(lost) == r["errors"]["timeout"] > 0
+    assert all(300 <= float(t[1]) < 1500 and t[3:] == ["0", ""] for t in lost)
+    code, out, err = firebreak("load", "--url", url(backend.address), "--rate", 1, "--duration", "1s",
+                               "--requests", tmp_path / "none" / "x")
+    assert code == 1 and not out and "--requests" in err and "No such file" in err
+    code, _, err = firebreak("load", "--url", url(backend.address), "--rate", 50, "--duration", "1s",
+                             "--requests", "/dev/full")
+    assert code == 1 and "not all of it" in err
+
+
 # --- errors by kind ---
 
 

@@ -154,6 +154,23 @@ static void a_drip_says_how_much_and_how_often(void **state)
     assert_int_equal(plan_at(0, "/", 0).drip_bytes, 3);
 }
 
+static void a_heavy_request_is_longer_in_both(void **state)
+{
+    struct fault heavy = a_fault(FAULT_HEAVY);
+    struct request_plan p;
+    (void)state;
+
+    heavy.factor = 10;
+    heavy.bytes = 4096;
+    heavy.after = 1;
+    add(heavy, 0);
+    assert_int_equal(plan_at(0, "/", 0).heavy_bytes, 0);
+    p = plan_at(0, "/", 0);
+    assert_int_equal(p.ending, PLAN_ANSWER);
+    assert_int_equal(p.heavy_bytes, 4096);
+    assert_int_equal(request_plan_end(&p, 0, 100), 1000);
+}
+
 static void server_and_path_say_whom_it_hits(void **state)
 {
     struct fault hang = a_fault(FAULT_HANG);
@@ -381,6 +398,7 @@ int main(void)
         cmocka_unit_test_setup(the_ending_that_was_set_first_has_its_way, set_up),
         cmocka_unit_test_setup(each_kind_ends_a_request_in_its_way, set_up),
         cmocka_unit_test_setup(a_drip_says_how_much_and_how_often, set_up),
+        cmocka_unit_test_setup(a_heavy_request_is_longer_in_both, set_up),
         cmocka_unit_test_setup(server_and_path_say_whom_it_hits, set_up),
         cmocka_unit_test_setup(probability_is_a_share, set_up),
         cmocka_unit_test_setup(probability_zero_never_hits, set_up),

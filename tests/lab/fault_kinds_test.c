@@ -84,6 +84,8 @@ static void the_value_goes_where_its_kind_wants_it(void **state)
     assert_int_equal(read_good("{\"fault\": \"status\", \"value\": 404}").status, 404);
     assert_true(read_good("{\"fault\": \"slow\", \"value\": 2.5}").factor == 2.5);
     assert_int_equal(read_good("{\"fault\": \"delay\", \"value\": \"1.5ms\"}").span, 1500000);
+    assert_true(read_good("{\"fault\": \"heavy\", \"value\": 10, \"bytes\": 9}").factor == 10);
+    assert_int_equal(read_good("{\"fault\": \"heavy\", \"value\": 10, \"bytes\": 9}").bytes, 9);
 }
 
 static void what_is_shown_is_read_again_as_it_was(void **state)
@@ -134,6 +136,7 @@ static void what_is_wrong_is_refused_with_the_key_and_what_to_write(void **state
         {"{\"fault\": \"hang\", \"probability\": -0.1}", "from 0 to 1"},
         {"{\"fault\": \"drip\", \"value\": \"1s\", \"bytes\": 0}", "1 to 65536"},
         {"{\"fault\": \"drip\", \"value\": \"1s\", \"bytes\": 65537}", "1 to 65536"},
+        {"{\"fault\": \"slow\", \"value\": 2, \"bytes\": 9}", "only drip and heavy"},
         {"{\"fault\": \"hang\", \"path\": \"x/\"}", "such as \"/delay\""},
         {"{\"fault\": \"status\", \"value\": 199}", "from 200 to 599"},
         {"{\"fault\": \"status\", \"value\": 600}", "from 200 to 599"},
