@@ -68,7 +68,8 @@ static const struct field ejection_rows[] = {
      .preset_of = &default_detection.life.base,
      .preset_text = "30s, or baseEjectionTime where that is written",
      .help = "quarantine, times how often the host was out lately: with `starter` and `rules` "
-             "before its first probe, with `adaptive` the longest gap between probes"},
+             "before its first probe; with `adaptive` the longest gap between probes, and how much "
+             "longer each time they have to go well where it was out lately"},
     {.name = "max",
      .kind = FIELD_SPAN,
      .at = AT(max),

@@ -331,7 +331,18 @@ void decision_words(struct text *t, const struct decision *d)
 
 /* --- what would change it --- */
 
-static const char *guard_remedy(enum decision_guard g)
+/* Whatever the mode is, a rule or a trigger may be one that only counts. */
+static const char *mode_remedy(enum decision_cause cause)
+{
+    if (cause == CAUSE_RULE)
+        return "resilience.mode: enforce, with rules that are written down (resilience.rules) or "
+               "resilience.profile: rules";
+    if (cause == CAUSE_TRIGGER)
+        return "resilience.mode: enforce, and what that trigger is enforced by: resilience.outlier";
+    return "resilience.mode: enforce";
+}
+
+static const char *guard_remedy(const struct decision *d, enum decision_guard g)
 {
     switch (g) {
     case GUARD_FLEET:
@@ -347,7 +358,7 @@ static const char *guard_remedy(enum decision_guard g)
         return "it is its own trouble once others that share what it shares are well: look at the "
                "cluster's verdict";
     case GUARD_MODE:
-        return "resilience.mode: enforce";
+        return mode_remedy(d->cause);
     case GUARD_PROFILE:
         return "resilience.profile: adaptive ejects on such evidence";
     case GUARD_CERTAIN:
@@ -380,7 +391,9 @@ static const char *deed_remedy(const struct decision *d)
         return "it comes back on proof (probes that succeed) or by the clock, as configured; POST "
                "/clusters/CLUSTER/hosts/HOST/pardon lets it in at once";
     case DECISION_PROBING:
-        return "successes in a row, as fast as its peers, let it in; one failure rests it again";
+        return "successes in a row, as fast as its peers, let it in; one failure rests it again; "
+               "with profile adaptive they have to go on for one ejection.base more each time it "
+               "was out lately";
     case DECISION_RAMPING:
         return "a failure ejects it again, and for longer";
     case DECISION_NEEDS_HUMAN:
@@ -403,5 +416,5 @@ static const char *deed_remedy(const struct decision *d)
 
 void decision_remedy(struct text *t, const struct decision *d)
 {
-    text_str(t, d->guard < GUARD_COUNT ? guard_remedy(d->guard) : deed_remedy(d));
+    text_str(t, d->guard < GUARD_COUNT ? guard_remedy(d, d->guard) : deed_remedy(d));
 }

@@ -47,6 +47,11 @@ static void put_state(struct text *t, const struct subject *s, struct bytes name
     text_put(t, name);
     text_str(t, " is ");
     text_str(t, state_of(s->host));
+    if (l->state == LIFE_PROBING) {
+        text_str(t, ", ");
+        text_u64(t, l->in_row);
+        text_str(t, " good probes in a row");
+    }
     if (host_is_drained(s->host))
         text_str(t, ", drained by hand");
     if (l->needs_human)

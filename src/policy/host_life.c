@@ -193,11 +193,27 @@ static struct life_step ramp(struct life *l, mono_ns now)
     return enter(l, LIFE_RAMPING, LIFE_RAMP_FROM, now);
 }
 
+/*
+ * So many in a row may be luck of the moment. Who is out again has to go on for as long as the
+ * quarantine has grown; where it is probed only after a quarantine, that has been waited for.
+ */
+static span_ns proof_length(const struct life *l, const struct life_config *c)
+{
+    return c->quick && l->times > 1 ? bases(c->base, l->times - 1, c->max) : 0;
+}
+
+static bool is_proved(const struct life *l, const struct life_config *c, mono_ns now)
+{
+    return l->in_row >= c->successes && !l->needs_human &&
+           mono_since(l->in_row_since, now) >= proof_length(l, c);
+}
+
 static struct life_step probe_passed(struct life *l, const struct life_config *c, mono_ns now)
 {
-    l->in_row++;
+    if (l->in_row++ == 0)
+        l->in_row_since = now;
     l->granted -= l->granted > 0;
-    if (l->in_row >= c->successes && !l->needs_human)
+    if (is_proved(l, c, now))
         return ramp(l, now);
     if (l->granted > 0) {
         l->wake = mono_after(now, PROBE_PATIENCE);
@@ -205,7 +221,8 @@ static struct life_step probe_passed(struct life *l, const struct life_config *c
     }
     if (l->in_row < c->successes)
         return probe_again(l, c, now);
-    l->in_row = 0; /* well, but only a human lets it back: probes go on */
+    if (l->needs_human)
+        l->in_row = 0; /* well, but only a human lets it back: probes go on */
     l->wake = mono_after(now, rest(l, c, now));
     return nothing();
 }
@@ -254,7 +271,7 @@ static struct life_step begin_probing(struct life *l, const struct life_config *
 
     if (l->state != LIFE_PROBING)
         step = enter(l, LIFE_PROBING, 0, now);
-    left = c->successes - l->in_row;
+    left = l->in_row < c->successes ? c->successes - l->in_row : 1;
     step.grant = grant(l, c->probes < left ? c->probes : left, now).grant;
     return step;
 }

@@ -70,6 +70,7 @@ struct life {
     uint32_t granted;       /* probes of the round under way that have not come back */
     uint32_t round;         /* probes in it */
     uint32_t in_row;        /* successes */
+    mono_ns in_row_since;   /* the first of them, while it is probed */
     uint32_t failed_rounds; /* since it went out */
     span_ns least_gap;      /* between probes, so that they are few where there is little traffic */
     mono_ns wake;           /* life_turn has something to do; MONO_NEVER: it waits for events */

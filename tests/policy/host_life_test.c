@@ -479,6 +479,58 @@ static void a_relapse_costs_more(void **state)
     assert_int_equal(l.wake, now + 2 * patient.base);
 }
 
+/* Out for the second time: |*first| is when the first of twenty probes passed. */
+static struct life relapsed(const struct life_config *c, mono_ns *first)
+{
+    struct life l = ramping(c, S);
+
+    life_learn(&l, c, false, l.since + S);
+    rest(&l, c);
+    *first = l.since + NS_PER_MS;
+    prove(&l, c, *first);
+    return l;
+}
+
+static void
+out_again_a_quick_one_has_to_be_good_for_as_long_as_its_quarantine_has_grown(void **state)
+{
+    struct life_config c = quick_one();
+    mono_ns first;
+    struct life l = relapsed(&c, &first);
+    (void)state;
+
+    while (l.wake + NS_PER_MS < first + c.base) { /* one at a time: its share is a probe's */
+        mono_ns now = l.wake;
+
+        assert_int_equal(l.state, LIFE_PROBING);
+        assert_int_equal(l.granted, 0);
+        check_step(life_turn(&l, &c, now), false, false, 1);
+        check_step(life_learn(&l, &c, true, now + NS_PER_MS), false, false, 0);
+    }
+    life_turn(&l, &c, l.wake);
+    check_step(life_learn(&l, &c, true, first + c.base - 1), false, false, 0);
+    check_step(life_learn(&l, &c, true, first + c.base), true, false, 0);
+    assert_int_equal(l.state, LIFE_RAMPING);
+
+    l = relapsed(&c, &first);
+    life_turn(&l, &c, l.wake);
+    check_step(life_learn(&l, &c, false, first + 10 * S), true, false, 0);
+    assert_int_equal(l.state, LIFE_EJECTED);
+    rest(&l, &c); /* and from the beginning */
+    prove(&l, &c, first + c.base);
+    assert_int_equal(l.state, LIFE_PROBING);
+}
+
+static void out_again_a_patient_one_has_waited_and_that_is_enough(void **state)
+{
+    mono_ns first;
+    struct life l = relapsed(&patient, &first);
+    (void)state;
+
+    assert_int_equal(l.state, LIFE_RAMPING);
+    assert_true(first > l.out_since + 2 * patient.base);
+}
+
 /* --- only a human --- */
 
 static uint32_t third_time_out_at(mono_ns third)
@@ -584,6 +636,7 @@ struct history {
     mono_ns now;
     uint32_t under_way; /* probes that were granted and have not come back */
     uint32_t passed;    /* in a row, since the last time it went out */
+    mono_ns passed_since;
 };
 
 static void check_laws(const struct history *h, const struct life *before, struct life_step step)
@@ -598,14 +651,18 @@ static void check_laws(const struct history *h, const struct life *before, struc
     assert_true(l->state != LIFE_HEALTHY || l->share == LIFE_WHOLE);
     assert_true(step.grant == 0 || l->state == LIFE_PROBING);
     assert_true(l->granted <= LIFE_PROBE_MAX);
-    assert_true(l->in_row < h->c.successes || l->state == LIFE_RAMPING);
+    assert_true(l->in_row < h->c.successes || l->state == LIFE_RAMPING ||
+                (h->c.quick && l->times > 1));
     assert_int_equal(before->times > l->times && l->state == LIFE_SUSPECT, 0);
     /* Who is out is looked after: there is always a time at which it is tried. */
     assert_true(life_serves(l) || l->wake != MONO_NEVER);
     assert_true(life_serves(l) || l->wake <= mono_after(h->now, h->c.max));
     /* Back in only on proof, or by hand. */
-    if (!life_serves(before) && life_serves(l) && l->state == LIFE_RAMPING)
+    if (!life_serves(before) && life_serves(l) && l->state == LIFE_RAMPING) {
         assert_true(h->passed >= h->c.successes && !before->needs_human);
+        assert_true(!h->c.quick || before->times > 10 ||
+                    h->now - h->passed_since >= (before->times - 1) * h->c.base);
+    }
     assert_true(!step.escalated || (l->needs_human && !before->needs_human));
 }
 
@@ -633,7 +690,8 @@ static struct life_step happen(struct history *h, struct rng *random, bool *by_h
         h->now = l->wake != MONO_NEVER && l->wake > h->now ? l->wake : h->now;
         return life_turn(l, &h->c, h->now);
     default:
-        h->passed++;
+        if (h->passed++ == 0)
+            h->passed_since = h->now;
         return life_learn(l, &h->c, true, h->now);
     }
 }
@@ -689,6 +747,9 @@ int main(void)
         cmocka_unit_test(the_ramp_goes_by_time_and_by_outcomes),
         cmocka_unit_test(a_short_time_out_has_a_short_ramp),
         cmocka_unit_test(a_relapse_costs_more),
+        cmocka_unit_test(
+            out_again_a_quick_one_has_to_be_good_for_as_long_as_its_quarantine_has_grown),
+        cmocka_unit_test(out_again_a_patient_one_has_waited_and_that_is_enough),
         cmocka_unit_test(the_third_time_within_an_hour_needs_a_human),
         cmocka_unit_test(who_needs_a_human_is_probed_and_never_let_back),
         cmocka_unit_test(who_is_out_for_too_long_needs_a_human),
