@@ -83,6 +83,33 @@ static void a_host_of_which_some_requests_fail_goes(void **state)
     stop(&w);
 }
 
+/* Its connects failed while a guard kept it in; since then none was tried, and it is only late. */
+static void who_was_kept_in_is_not_put_out_later_for_what_is_over(void **state)
+{
+    struct set_up u = profile(PROFILE_ADAPTIVE);
+    struct world w;
+    (void)state;
+
+    u.outlier.max_ejection_percent = 10;
+    start(&w, &u);
+    serve(&w, ALL, &fine, 10 * S);
+    assert_int_equal(outlier_watch_eject(w.watch, w.state, 0, w.now), OUTLIER_GUARD_NONE);
+    for (uint32_t i = 0; i < 30; i++) {
+        put(&w, BAD, EVIDENCE_REFUSED, 100, EVIDENCE_FRESH);
+        serve(&w, ALL & ~(1u | 1u << BAD), &fine, 100 * MS);
+    }
+    assert_int_equal(life(&w, BAD), LIFE_SUSPECT);
+    for (uint32_t i = 0; i < 8; i++) {
+        put(&w, BAD, EVIDENCE_OK, 60000, 0);
+        serve(&w, ALL & ~(1u | 1u << BAD), &fine, S);
+    }
+    put(&w, BAD, EVIDENCE_OK, 60000, 0);
+    assert_true(outlier_watch_pardon(w.watch, w.state, 0, w.now));
+    serve(&w, ALL & ~(1u << BAD), &fine, 2 * S);
+    assert_false(out(&w, BAD));
+    stop(&w);
+}
+
 /* --- latency --- */
 
 static void for_latency_alone_starter_only_cuts_and_never_below_a_fifth(void **state)
@@ -402,6 +429,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_host_that_fails_goes_and_comes_back_by_proof),
+        cmocka_unit_test(who_was_kept_in_is_not_put_out_later_for_what_is_over),
         cmocka_unit_test(probes_under_way_are_no_more_than_are_granted),
         cmocka_unit_test(a_host_of_which_some_requests_fail_goes),
         cmocka_unit_test(for_latency_alone_starter_only_cuts_and_never_below_a_fifth),
