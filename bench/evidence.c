@@ -89,7 +89,7 @@ static struct snapshot *make_snapshot(uint32_t workers, enum detection_profile p
     struct config_run run = {
         .listen = BYTES("127.0.0.1:8080"), .admin = BYTES("off"), .workers = workers};
     struct config_errors errors;
-    struct snapshot *s;
+    struct snapshot *s = NULL;
     struct text t;
 
     text_init(&t, list, sizeof(list));
@@ -264,9 +264,8 @@ static void measure_worker(const char *name, uint32_t rate)
 
 /* --- the watch --- */
 
-#define WARM_S    10
-#define TICK_NS   DETECTION_EVERY
-#define TICK_ROOM 8192
+#define WARM_S  10
+#define TICK_NS DETECTION_EVERY
 
 /* What is wrong; the hosts from the first on have it. */
 struct trouble {

@@ -48,11 +48,20 @@ def ask(method, address, path, body=None):
 
 
 def decisions(directory):
+    """Of hosts: when, which host, what."""
     for line in pathlib.Path(directory, "journal").read_text().splitlines():
         d = json.loads(line)
-        if d["what"] == "ejected":
+        if "host" in d:
             at = datetime.datetime.fromisoformat(d["time"].replace("Z", "+00:00")).timestamp()
-            yield at, d["host"]
+            yield at, d["host"], d["what"]
+
+
+def ejections(directory):
+    """When, which host, and until when nothing else was decided about it."""
+    all_of_them = list(decisions(directory))
+    for i, (at, host, what) in enumerate(all_of_them):
+        if what == "ejected":
+            yield at, host, min([d[0] for d in all_of_them[i + 1:] if d[1] == host], default=at + 1)
 
 
 def begun(directory):
@@ -66,10 +75,10 @@ def begun(directory):
 
 def eject_one(directory, control, admin, server, host):
     """By its evidence; and lets it back a second later, before it is probed."""
-    before = len(list(decisions(directory)))
+    before = len(list(ejections(directory)))
     ask("POST", control, "/fault", {"fault": "status", "value": 503, "server": server})
     end = time.monotonic() + 30
-    while len(list(decisions(directory))) == before:
+    while len(list(ejections(directory))) == before:
         if time.monotonic() > end:
             raise SystemExit("bench: a host that answers 503 is not ejected")
         time.sleep(0.02)
@@ -82,8 +91,8 @@ def eject_one(directory, control, admin, server, host):
 def latest_after(directory):
     """Of each ejection, ms: negative, none was begun after it."""
     requests = begun(directory)
-    for at, host in decisions(directory):
-        yield 1000 * (max(r for r in requests[host] if r < at + 0.9) - at)
+    for at, host, end in ejections(directory):
+        yield 1000 * (max(r for r in requests[host] if r < end) - at)
 
 
 def measure(binary, workers=4, rate=3000, times=20):

@@ -92,7 +92,7 @@ static span_ns body_time(const struct exchange *x, mono_ns now)
 {
     double whole = (double)mono_since(x->head_at, now);
 
-    if (x->answer_bytes <= BODY_BYTES)
+    if ((double)x->answer_bytes <= BODY_BYTES)
         return (span_ns)whole;
     return (span_ns)(whole * BODY_BYTES / (double)x->answer_bytes);
 }
