@@ -155,7 +155,7 @@ static uint32_t late_after(const struct detect *judge, uint32_t class)
     uint32_t own = judge->late_after[class];
     uint32_t large = judge->late_after[CLASS_LARGE];
 
-    return class < CLASS_LARGE && own != 0 && large > own ? large : own;
+    return class < CLASS_LARGE && large > own ? large : own;
 }
 
 static void show_fleet(struct watched *c)
@@ -252,6 +252,25 @@ static span_ns least_gap(const struct watched *c)
     return rate * PROBE_SHARE < 0.01 ? 0 : (span_ns)((double)NS_PER_S / (rate * PROBE_SHARE));
 }
 
+#define REPORTS_LAG (5 * NS_PER_S) /* hosts say how loaded they were over some seconds */
+
+/* What it carried a moment ago comes upon the others, who do not say so yet. */
+static void note_share(struct watched *c, uint32_t index, mono_ns now)
+{
+    struct detection_note *n = &c->detection->notes[index];
+    const struct life *l = life_of(c, index);
+    uint32_t share = life_serves(l) ? host_share(host_of(c, index)) : 0;
+
+    if (share >= n->share || (n->share_until != 0 && now >= n->share_until)) {
+        n->share = share;
+        n->share_until = 0;
+    } else if (n->share_until == 0) {
+        n->share_until = mono_after(now, REPORTS_LAG);
+    }
+    c->detection->members[index]->cut = LIFE_WHOLE - share;
+    c->detection->members[index]->moved = n->share - share;
+}
+
 static void follow(struct watched *c, uint32_t index, enum life_state before, struct life_step step,
                    mono_ns now)
 {
@@ -271,6 +290,7 @@ static void follow(struct watched *c, uint32_t index, enum life_state before, st
     if (l->state == LIFE_RAMPING && before == LIFE_PROBING)
         deeds_readmit(c, index, now);
     show_share(c, index);
+    note_share(c, index, now);
     if (l->state != before)
         say_state(c, index, before, now);
 }
@@ -630,7 +650,7 @@ static void read_reports(struct watched *c, mono_ns now)
 
         h->utilization = host_report_utilization(&host_of(c, i)->report, now);
         h->reports = h->utilization >= 0;
-        h->cut = LIFE_WHOLE - host_share(host_of(c, i));
+        note_share(c, i, now);
     }
 }
 

@@ -309,6 +309,15 @@ static void learn_tail(struct detect *d, struct detect_host *h, bool slow)
         h->usual_slow += OFFSET_RATE * ((slow ? 1 : 0) - h->usual_slow);
 }
 
+/* What was told to be late while it was open has its end now: it is one. */
+static void learn_end(struct detect *d, struct detect_host *h, bool slow)
+{
+    if (slow && h->told_late > 0)
+        h->told_late--;
+    else
+        learn_tail(d, h, slow);
+}
+
 /* An answer: |whole|. Where it was waited for in vain, it took at least that long. */
 static void learn_latency(struct detect *d, struct detect_host *h, const struct evidence *s,
                           bool whole)
@@ -329,13 +338,31 @@ static void learn_latency(struct detect *d, struct detect_host *h, const struct 
         if (whole || place > 0)
             learn_place(d, h, place);
         if (whole || bin > p99 + TAIL_BINS)
-            learn_tail(d, h, bin > p99 + TAIL_BINS);
+            learn_end(d, h, bin > p99 + TAIL_BINS);
     }
     if (!whole)
         return;
     if (series->counted != h->serving)
         peer_set_counted(pool, series, h->serving);
     peer_add(pool, series, bin, d->bucket);
+}
+
+/*
+ * Open, and very late already: that is no less than its end will show, and it is known sooner. A
+ * host that stands still for a second shows it within that, and not in the one half second in which
+ * all that waited is answered.
+ */
+static void learn_open(struct detect *d, struct detect_host *h, const struct evidence *s)
+{
+    const struct peer_series *series = h->series[s->class];
+    const struct peer_pool *pool = d->pools[s->class][h->stratum];
+
+    if (series == NULL || pool == NULL || !d->config.latency ||
+        (s->flags & EVIDENCE_DOUBTFUL) != 0 || peer_others(pool, series) < OTHERS_LEAST ||
+        peer_bin(s->first_us) <= peer_p99(pool, series) + TAIL_BINS)
+        return;
+    learn_tail(d, h, true);
+    h->told_late += h->told_late < TOLD_LATE_MOST;
 }
 
 /* --- one sample --- */
@@ -412,8 +439,10 @@ void detect_learn(struct detect *d, uint32_t index, const struct evidence *s)
         learn_connect(d, index, true);
         return;
     case EVIDENCE_LATE:
-        if (!latency_is_common(d))
-            learn_age(d, index, true, 1);
+        if (latency_is_common(d))
+            return;
+        learn_age(d, index, true, 1);
+        learn_open(d, d->hosts[index], s);
         return;
     case EVIDENCE_OUTCOME_COUNT:
         return;

@@ -94,6 +94,7 @@ struct detect_host {
     bool serving;       /* requests go to it as to others: its peers are compared with it */
     bool reports;       /* it says how loaded it is: |utilization| */
     uint32_t cut;       /* thousandths of a fair share that it does not get */
+    uint32_t moved;     /* ... that it lost so lately that no report of the others knows of it */
     double utilization; /* share of its capacity, by its own word */
     double sum[DETECT_LINE_COUNT];
     mono_ns risen[DETECT_LINE_COUNT];               /* of failures: the sum was last nothing */
@@ -109,6 +110,7 @@ struct detect_host {
     uint16_t median[EVIDENCE_CLASS_MAX]; /* of its latest ones: half bins, from 1; 0: not known */
     double offset;       /* its usual place among its peers, in standard deviations */
     double usual_slow;   /* its usual share of very late answers */
+    uint32_t told_late;  /* requests that were very late while they were open: they count already */
     double usual;        /* its usual |ratio| */
     double deviation;    /* of |ratio| from |usual|, the mean of them */
     double ratio;        /* natural logarithm: its median to its peers' */

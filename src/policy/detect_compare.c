@@ -254,15 +254,48 @@ static void view_fleet(struct detect *d, const struct fleet_view *view)
 
 /* --- all classes --- */
 
-static uint32_t p99_of(const struct detect *d, const struct peer_pool *pool, uint32_t class,
+static const struct peer_series *series_in(const struct detect_host *h, uint32_t class,
+                                           uint32_t stratum)
+{
+    return h->stratum == stratum ? h->series[class] : NULL;
+}
+
+/* Accused of latency, or about to be: what it takes is not what it ought to. */
+static bool is_late(const struct detect *d, const struct detect_host *h)
+{
+    return h->late_since != 0 || h->sum[DETECT_TAIL] > d->config.threshold / 2;
+}
+
+/* Without hosts that are late, where enough is left. */
+static void leave_out_late(const struct detect *d, struct peer_pool *pool, uint32_t class,
+                           uint32_t stratum)
+{
+    uint32_t most = pool->kept_count / 2;
+    struct peer_pool rest = *pool;
+
+    for (uint32_t i = 0; i < d->count; i++) {
+        const struct peer_series *s = series_in(d->hosts[i], class, stratum);
+
+        if (s != NULL && is_late(d, d->hosts[i]))
+            peer_leave_out(&rest, s);
+    }
+    if (rest.kept_count >= LATE_KNOWN && rest.kept_count >= most)
+        *pool = rest;
+}
+
+/* Whoever it is that is bad, and is not known to be yet: without one, it is the least. */
+static uint32_t p99_of(const struct detect *d, const struct peer_pool *all, uint32_t class,
                        uint32_t stratum)
 {
     static const struct peer_series none;
-    uint32_t least = peer_p99(pool, &none);
+    struct peer_pool pool = *all;
+    uint32_t least;
 
+    leave_out_late(d, &pool, class, stratum);
+    least = peer_p99(&pool, &none);
     for (uint32_t i = 0; i < d->count && d->count <= LATE_HOSTS_MAX; i++) {
-        const struct peer_series *s = d->hosts[i]->series[class];
-        uint32_t p99 = s == NULL || d->hosts[i]->stratum != stratum ? least : peer_p99(pool, s);
+        const struct peer_series *s = series_in(d->hosts[i], class, stratum);
+        uint32_t p99 = s == NULL || is_late(d, d->hosts[i]) ? least : peer_p99(&pool, s);
 
         least = p99 < least ? p99 : least;
     }

@@ -10,16 +10,19 @@
 struct survivors {
     uint32_t count;
     uint32_t reporting;
-    double used; /* sum of what they report */
+    double used;  /* sum of what they report */
+    double moved; /* fair shares of hosts that went out, and that are not in it yet */
 };
 
 static struct survivors survivors_of(const struct detect *d, uint32_t index)
 {
-    struct survivors s = {0, 0, 0};
+    struct survivors s = {.count = 0};
 
     for (uint32_t i = 0; i < d->count; i++) {
         const struct detect_host *h = d->hosts[i];
 
+        if (i != index && !h->serving)
+            s.moved += h->moved / 1000.0;
         if (i == index || !h->serving)
             continue;
         s.count++;
@@ -32,8 +35,8 @@ static struct survivors survivors_of(const struct detect *d, uint32_t index)
 /* What it gets of a whole share comes on top of what they have. */
 static double reported_without(const struct detect_host *h, const struct survivors *s)
 {
-    double share = h->serving ? 1 - h->cut / 1000.0 : 0;
-    double load = s->used / s->reporting * (s->count + share) / s->count;
+    double share = (h->serving ? 1 - h->cut / 1000.0 : 0) + h->moved / 1000.0;
+    double load = s->used / s->reporting * (s->count + s->moved + share) / s->count;
 
     return round(load * PRECISION) / PRECISION;
 }

@@ -37,6 +37,8 @@
 #define TAIL_BINS  21    /* x 2.5, above the peers' p99 */
 #define TAIL_LEAST 0.005 /* share of very late answers that is everybody's */
 
+#define TOLD_LATE_MOST 1000 /* more are counted twice */
+
 /* --- how far a host is from its peers --- */
 
 #define RATIO_LEAST        0.4054651081081644 /* ln 1.5 */

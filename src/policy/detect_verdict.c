@@ -44,9 +44,7 @@ bool verdict_is_enough(const struct detect *d, uint32_t index, enum detect_line 
 /* So much slower, so much less: then it works no longer than its peers. */
 static uint32_t fair_work(const struct detect *d, uint32_t index)
 {
-    double ratio = d->hosts[index]->ratio;
-
-    return ratio <= 0 ? LIFE_WHOLE : (uint32_t)(LIFE_WHOLE * exp(-ratio));
+    return (uint32_t)(LIFE_WHOLE * exp(-fmax(d->hosts[index]->ratio, RATIO_CUT)));
 }
 
 static uint32_t share_for(const struct detect *d, uint32_t index, enum detect_line line)

@@ -172,6 +172,12 @@ uint32_t peer_p99(const struct peer_pool *pool, const struct peer_series *s)
     return bin;
 }
 
+void peer_leave_out(struct peer_pool *pool, const struct peer_series *s)
+{
+    for (uint32_t i = 0; s->counted && i < s->count; i++)
+        kept_change(pool, s->bin[i], MINUS_ONE);
+}
+
 static void sort(uint16_t *at, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++) {

@@ -65,6 +65,9 @@ double peer_rank(const struct peer_pool *pool, const struct peer_series *s, uint
 /* The bin which at most a hundredth of what the others have kept lies above; PEER_BINS: none. */
 uint32_t peer_p99(const struct peer_pool *pool, const struct peer_series *s);
 
+/* From now on |pool|, a copy, has no more of what |s| has kept: for peer_p99 alone. */
+void peer_leave_out(struct peer_pool *pool, const struct peer_series *s);
+
 /*
  * Median of the recent latencies, of all kept ones since |since| where those are more. Bins;
  * negative: fewer than |least|.

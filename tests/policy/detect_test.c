@@ -125,6 +125,65 @@ static void how_much_slower_is_known_within_tenths_of_a_second(void **state)
 
 /* --- the tail --- */
 
+/* Two are more than a hundredth of what the others have kept. */
+static void what_is_late_is_not_said_by_the_hosts_that_are(void **state)
+{
+    struct world *w = world_new(10);
+    uint32_t usual;
+    (void)state;
+
+    half_seconds(w, 40);
+    usual = w->judge.p99[0];
+    w->times[3] = w->times[7] = 10;
+    half_seconds(w, 20);
+    assert_true(w->memory[3].late_since != 0 && w->memory[7].late_since != 0);
+    assert_in_range(w->judge.p99[0], usual / 2, usual * 2);
+    assert_in_range(w->judge.late_after[0], usual * 2, usual * 10);
+    world_free(w);
+}
+
+/* It stands still for a half second: five requests are late while they are open, and end in the
+ * next one. */
+static void stand_still(struct world *w, uint32_t host, bool told)
+{
+    for (int n = 0; n < DETECT_GLANCES; n++) {
+        for (uint32_t i = 0; i < w->judge.count; i++) {
+            if (i != host)
+                tell(w, i, EVIDENCE_OK, healthy_us(w));
+            else if (told)
+                tell(w, i, EVIDENCE_LATE, 400000);
+        }
+    }
+    detect_turn(&w->judge);
+    for (int n = 0; n < DETECT_GLANCES; n++)
+        tell(w, host, EVIDENCE_OK, 500000);
+    half_second(w);
+}
+
+static void a_request_that_is_late_while_it_is_open_counts_then_and_not_again(void **state)
+{
+    const double most = DETECT_STEP_SHARE * DETECT_THRESHOLD;
+    struct world *w = world_new(10);
+    double before;
+    (void)state;
+
+    half_seconds(w, 40);
+    stand_still(w, 3, false); /* known by its end only: all of it in one half second */
+    assert_true(sum(w, 3, DETECT_TAIL) <= most);
+    assert_true(sum(w, 3, DETECT_TAIL) > most / 2);
+    half_seconds(w, 60);
+    assert_true(sum(w, 3, DETECT_TAIL) == 0);
+    stand_still(w, 3, true);
+    before = sum(w, 3, DETECT_TAIL);
+    assert_true(before <= most && before > most / 2); /* their ends have added nothing */
+    assert_int_equal(w->memory[3].told_late, 0);
+    for (int n = 0; n < DETECT_GLANCES; n++)
+        tell(w, 3, EVIDENCE_OK, 500000); /* but what is late anew does */
+    half_second(w);
+    assert_true(sum(w, 3, DETECT_TAIL) > before + most / 2);
+    world_free(w);
+}
+
 static void one_answer_in_ten_very_late_is_seen_by_the_tail_not_by_ranks(void **state)
 {
     struct world *w = world_new(HOSTS);
@@ -415,6 +474,29 @@ static struct verdict verdict(const struct world *w, enum detection_profile prof
     return verdict_of(&w->judge, &config, host, line);
 }
 
+/* Where the others cannot carry it, it gets less, whether or not its answers are known to be late.
+ */
+static void who_cannot_be_spared_gets_half_at_most(void **state)
+{
+    struct world *w = world_new(HOSTS);
+    struct verdict v;
+    (void)state;
+
+    half_seconds(w, 40);
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        w->memory[i].reports = true;
+        w->memory[i].utilization = 0.7;
+    }
+    for (int n = 0; n < 5; n++)
+        tell(w, 3, EVIDENCE_LATE, 400000);
+    assert_true(detect_accuses(&w->judge, 3, DETECT_AGE));
+    v = verdict(w, PROFILE_ADAPTIVE, 3, DETECT_AGE);
+    assert_int_equal(v.deed, VERDICT_SUSPECT);
+    assert_true(v.full);
+    assert_in_range(v.share, 1, 500);
+    world_free(w);
+}
+
 static void latency_makes_a_suspect_and_only_in_time_ejects(void **state)
 {
     struct world *w = world_new(HOSTS);
@@ -579,6 +661,8 @@ int main(void)
         cmocka_unit_test(a_host_that_is_well_again_is_forgiven),
         cmocka_unit_test(what_is_not_much_later_than_its_peers_is_kept_back_by_the_gate),
         cmocka_unit_test(how_much_slower_is_known_within_tenths_of_a_second),
+        cmocka_unit_test(what_is_late_is_not_said_by_the_hosts_that_are),
+        cmocka_unit_test(a_request_that_is_late_while_it_is_open_counts_then_and_not_again),
         cmocka_unit_test(one_answer_in_ten_very_late_is_seen_by_the_tail_not_by_ranks),
         cmocka_unit_test(failures_count_at_once_and_are_worked_off),
         cmocka_unit_test(one_failure_in_ten_is_seen_by_the_line_made_for_some),
@@ -595,6 +679,7 @@ int main(void)
         cmocka_unit_test(hosts_of_another_stratum_are_no_peers),
         cmocka_unit_test(one_that_does_not_serve_is_nobodys_peer),
         cmocka_unit_test(one_that_is_acquitted_begins_anew),
+        cmocka_unit_test(who_cannot_be_spared_gets_half_at_most),
         cmocka_unit_test(latency_makes_a_suspect_and_only_in_time_ejects),
         cmocka_unit_test(the_tail_ejects_only_together_with_another_line),
         cmocka_unit_test(errors_eject_but_where_rules_alone_do),

@@ -208,6 +208,23 @@ static void t_000_3_at_the_border_of_capacity(void **state)
     assert_near(detect_load_without(&f.judge, 1), 0.763); /* 76.25, rounded */
 }
 
+/* What one had that has just gone comes upon the others, who do not say so yet. */
+static void what_one_carried_that_went_a_moment_ago_is_counted(void **state)
+{
+    static struct fleet f;
+    (void)state;
+
+    fleet_init(&f, 610);
+    f.host[0].serving = f.host[0].reports = false;
+    assert_near(detect_load_without(&f.judge, 1), 0.686); /* as if they knew already */
+    f.host[0].moved = 1000;
+    assert_near(detect_load_without(&f.judge, 1), 0.763);
+    f.host[1].cut = f.host[1].moved = 950; /* what it was cut by itself has not come yet, either */
+    assert_near(detect_load_without(&f.judge, 1), 0.763);
+    f.host[1].moved = 0;
+    assert_near(detect_load_without(&f.judge, 1), 0.69);
+}
+
 /* It gets a twentieth: the others carry nearly all of its share already. */
 static void what_was_cut_already_is_not_counted_twice(void **state)
 {
@@ -241,6 +258,7 @@ int main(void)
         cmocka_unit_test(words_are_smoothed_and_settle_on_what_is_said),
         cmocka_unit_test(named_values_are_all_of_one_report),
         cmocka_unit_test(t_000_3_at_the_border_of_capacity),
+        cmocka_unit_test(what_one_carried_that_went_a_moment_ago_is_counted),
         cmocka_unit_test(what_was_cut_already_is_not_counted_twice),
         cmocka_unit_test(the_word_of_half_is_enough_of_fewer_not),
     };

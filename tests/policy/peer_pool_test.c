@@ -120,6 +120,29 @@ static void one_that_is_not_counted_is_ranked_but_ranks_nobody(void **state)
     free(w);
 }
 
+/* Of a copy: what is left is that of the others. */
+static void what_is_left_out_counts_for_no_p99(void **state)
+{
+    struct world *w = world_new(3);
+    struct peer_pool rest;
+    (void)state;
+
+    for (uint32_t i = 0; i < 200; i++) {
+        add(w, 0, 100);
+        add(w, 1, 300);
+        add(w, 2, 290);
+    }
+    rest = w->pool;
+    peer_leave_out(&rest, &w->series[1]);
+    assert_int_equal(peer_p99(&rest, &w->series[3]), 290); /* not counted: nobody's */
+    peer_leave_out(&rest, &w->series[3]);
+    peer_leave_out(&rest, &w->series[2]);
+    assert_int_equal(peer_p99(&rest, &w->series[3]), 100);
+    assert_int_equal(peer_p99(&w->pool, &w->series[3]), 300);
+    assert_int_equal(rest.kept_count, PEER_KEPT);
+    free(w);
+}
+
 static void a_p99_has_at_most_a_hundredth_above_it(void **state)
 {
     struct world *w = world_new(4);
@@ -319,6 +342,7 @@ int main(void)
         cmocka_unit_test(a_rank_is_the_share_below_with_ties_as_half),
         cmocka_unit_test(nobody_is_ranked_among_its_own),
         cmocka_unit_test(one_that_is_not_counted_is_ranked_but_ranks_nobody),
+        cmocka_unit_test(what_is_left_out_counts_for_no_p99),
         cmocka_unit_test(a_p99_has_at_most_a_hundredth_above_it),
         cmocka_unit_test(a_median_is_of_the_latest_twenty_or_of_all_since),
         cmocka_unit_test(a_quantile_is_of_all_that_is_kept),
