@@ -124,6 +124,73 @@ void effect_say_no_help(struct watched *c, double load)
               width(c->config->name), (const char *)c->config->name.data, 100 * load);
 }
 
+/* --- for whoever asks why --- */
+
+static void put_percent(struct text *t, const char *before, const struct effect_count *of)
+{
+    text_str(t, before);
+    text_double(t, percent(of), 2);
+    text_str(t, " %");
+}
+
+static void put_times(struct text *t, const char *before, double ratio)
+{
+    text_str(t, before);
+    if (ratio < 0) {
+        text_str(t, "not known");
+        return;
+    }
+    text_double(t, ratio, 2);
+    text_str(t, " times as before");
+}
+
+static void put_account(struct text *t, const struct effect_account *a)
+{
+    struct effect_count since = survivors(a);
+    struct effect_claim claim = effect_claims(a);
+
+    text_str(t, "\nHas it helped to leave it out? So far: ");
+    text_str(t, effect_verdict_text(a->verdict));
+    put_percent(t, "\n  before, of its requests failed or were slow ", &a->host.lately);
+    put_percent(t, ", of all ", &a->fleet.usual);
+    put_percent(t, "; since then, of the others' ", &since);
+    put_times(t, "\n  p99: ", effect_p99_ratio(a));
+    put_times(t, "; timeouts: ", effect_timeouts_ratio(a));
+    text_str(t, "\n  avoided: about ");
+    text_double(t, claim.failures, 0);
+    text_str(t, " failures and ");
+    text_double(t, claim.slow, 0);
+    text_str(t, " slow answers\n");
+}
+
+static struct effect_count less(const struct effect_count *all, const struct effect_count *one)
+{
+    return (struct effect_count){.tries = fmax(all->tries - one->tries, 0),
+                                 .bad = fmax(all->bad - one->bad, 0)};
+}
+
+void effect_why(const struct watched *c, uint32_t index, struct text *t)
+{
+    const struct effect_host *h;
+    struct effect_count others;
+
+    if (c->effects == NULL)
+        return;
+    h = effect_of(c, index);
+    if (h->account != NULL && !h->account->summed_up) {
+        put_account(t, h->account);
+        return;
+    }
+    others = less(&c->effects->fleet.longer, &h->past.longer);
+    put_percent(t,
+                "\nWould it help to leave it out? In the last half minute, of all requests "
+                "failed or were slow ",
+                &c->effects->fleet.longer);
+    put_percent(t, ", of its own ", &h->past.longer);
+    put_percent(t, "; without it ", &others);
+    text_char(t, '\n');
+}
+
 /* --- gauges --- */
 
 static void set(struct watched *c, enum effect_metric m, double value)

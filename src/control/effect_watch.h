@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/text.h"
 #include "control/outlier_deeds.h"
 #include "policy/detect.h"
 #include "policy/evidence.h"
@@ -47,5 +48,8 @@ bool effect_holds_line(const struct watched *c, uint32_t index, enum detect_line
 void effect_say_held(struct watched *c, uint32_t index, enum detect_line line, mono_ns now);
 bool effect_holds_trigger(const struct watched *c, uint32_t index, enum outlier_trigger t,
                           mono_ns now);
+
+/* Would it help to leave member |index| out; where it is, has it? Lines of text, or none. */
+void effect_why(const struct watched *c, uint32_t index, struct text *t);
 
 #endif

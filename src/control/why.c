@@ -6,6 +6,7 @@
 #include "base/date.h"
 #include "codec/json.h"
 #include "control/decision_take.h"
+#include "control/effect_watch.h"
 #include "policy/detect_delay.h"
 #include "policy/host.h"
 
@@ -155,9 +156,19 @@ static void put_guards(struct text *t, const struct subject *s, enum detect_line
 
 /* --- how long it would take --- */
 
+/* Where hardly anything comes in that time: by its latest tries, and by how long there were none.
+ */
 static double rate_of(const struct subject *s)
 {
-    return s->c->detection->members[s->index]->lately[DETECT_OF_ERRORS].tries / LATELY_SPAN;
+    const struct detect_host *h = s->c->detection->members[s->index];
+    const mono_ns *tried = h->tried[DETECT_OF_ERRORS];
+    double lately = h->lately[DETECT_OF_ERRORS].tries, gaps = DETECT_TRIES - 1, over;
+
+    if (lately >= DETECT_TRIES || tried[DETECT_TRIES - 1] == 0)
+        return lately / LATELY_SPAN;
+    over = fmax((double)mono_since(tried[DETECT_TRIES - 1], tried[0]),
+                (double)mono_since(tried[DETECT_TRIES - 1], s->now) * gaps / DETECT_TRIES);
+    return over == 0 ? lately / LATELY_SPAN : gaps * (double)NS_PER_S / over;
 }
 
 /* Of the logarithms of its latencies, in the class with most of them: half of the way from the
@@ -204,7 +215,7 @@ static void put_delays(struct text *t, const struct subject *s)
     double usual = detect_peers_rate(judge, s->index, DETECT_OF_ERRORS);
 
     text_str(t, "\nHow long detection takes at its present rate of ");
-    text_double(t, rate, 1);
+    text_double(t, rate, rate < 1 ? 2 : 1);
     text_str(t, " requests/s, from the first bad answer on:\n");
     put_delay(t, "twice as slow", detect_answers_slower(h, 2, sigma), rate, HALF_SECONDS_LEAST);
     put_delay(t, "three times as slow", detect_answers_slower(h, 3, sigma), rate,
@@ -233,6 +244,7 @@ void why_host(const struct outlier_watch *w, const struct cluster *c, uint32_t e
     put_sums(t, &d);
     put_guards(t, &s, DETECT_RANK, "\nIf it were accused of latency now:\n");
     put_guards(t, &s, DETECT_ERRORS_MANY, "\nIf it were accused of failures now:\n");
+    effect_why(s.c, s.index, t);
     put_delays(t, &s);
 }
 
