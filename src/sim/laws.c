@@ -54,7 +54,7 @@ static void check_floor(struct laws *l, uint32_t host, uint32_t out_before)
         broken(l, "law 1", "few were healthy and one more went without total evidence; host", host);
     else if (healthy_before >= 4 && out_before + 1 > cap_of(l))
         broken(l, "law 1", "the cap was passed; host", host);
-    else if (healthy_before < 3)
+    else if (healthy_before < 3 && healthy_before < hosts)
         broken(l, "law 1", "more than one went while fewer than four were healthy; host", host);
 }
 

@@ -10,7 +10,7 @@
 
 #define SIM_LOG_EVENTS 64
 #define SIM_LOG_LINES  64
-#define SIM_LOG_LINE   200
+#define SIM_LOG_LINE   320
 
 struct sim_log {
     struct log base; /* first */

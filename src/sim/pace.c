@@ -63,9 +63,10 @@ span_ns pace_thawed(const struct pace *p, mono_ns now, span_ns work)
 
     if (p->freeze_every == 0 || work == MONO_NEVER)
         return work;
-    at = now % p->freeze_every; /* it runs at first, then it is frozen */
+    at =
+        mono_since(p->freeze_from, now) % p->freeze_every; /* it runs at first, then it is frozen */
     if (at >= runs)
-        return p->freeze_every - at + pace_thawed(p, 0, work);
+        return p->freeze_every - at + pace_thawed(p, p->freeze_from, work);
     before = runs - at;
     if (work <= before)
         return work;

@@ -27,6 +27,7 @@ struct pace {
     double heavy;
     uint64_t heavy_bytes; /* their answer's body, so that they can be told apart */
     span_ns freeze_every; /* 0: never */
+    mono_ns freeze_from;  /* a while begins there, with the time that it runs */
     span_ns freeze_for;
     enum pace_whom whom; /* of |slow| and |tail| */
 };

@@ -99,13 +99,33 @@ static const struct endpoint *make_endpoints(struct rig *r, struct arena *arena,
     return all;
 }
 
+static struct route *make_routes(const struct rig *r, struct snapshot *s)
+{
+    const struct rig_settings *set = &r->settings;
+    struct route *all = arena_take(&s->arena, (set->named_count + 1) * sizeof(*all));
+
+    for (uint32_t i = 0; all != NULL && i <= set->named_count; i++) {
+        all[i] = set->route;
+        all[i].path = BYTES("/");
+        if (set->retry.policy.attempts > 0)
+            all[i].retry = &set->retry;
+        if (i == set->named_count)
+            break;
+        all[i].method_count = 1;
+        all[i].methods = &set->named[i].method;
+        all[i].class = (uint8_t)s->class_count;
+        s->classes[s->class_count++] = set->named[i].class;
+    }
+    return all;
+}
+
 static bool fill_snapshot(struct rig *r, struct snapshot *s, uint64_t hosts)
 {
     struct cluster *c = arena_take(&s->arena, sizeof(*c));
-    struct route *route = arena_take(&s->arena, sizeof(*route));
+    struct route *routes = make_routes(r, s);
     struct listener_config *l = arena_take(&s->arena, sizeof(*l));
 
-    if (c == NULL || route == NULL || l == NULL)
+    if (c == NULL || routes == NULL || l == NULL)
         return false;
     *c = r->settings.cluster;
     cluster_follow(c, c->differences);
@@ -114,15 +134,11 @@ static bool fill_snapshot(struct rig *r, struct snapshot *s, uint64_t hosts)
     c->endpoints = make_endpoints(r, &s->arena, hosts, &c->endpoint_count);
     if (r->settings.name != NULL)
         c->endpoint_count = 1; /* the others come by name */
-    *route = r->settings.route;
-    route->path = BYTES("/");
-    if (r->settings.retry.policy.attempts > 0)
-        route->retry = &r->settings.retry;
     *l = r->settings.listener;
     l->name = BYTES("web");
     l->address = r->address;
-    l->route_count = 1;
-    l->routes = route;
+    l->route_count = r->settings.named_count + 1;
+    l->routes = routes;
     s->version = 1;
     s->listener_count = 1;
     s->listeners = l;

@@ -28,6 +28,14 @@
 struct worker;
 struct control;
 
+#define RIG_NAMED_MAX 2
+
+/* ... which has a name of its own. */
+struct rig_named {
+    struct bytes method; /* the only one */
+    struct bytes class;
+};
+
 /* What is configured: the one route, cluster and listener. */
 struct rig_settings {
     uint64_t seed;
@@ -35,8 +43,10 @@ struct rig_settings {
     uint32_t hosts;
     uint32_t descriptors; /* the process may open */
     uint64_t memory_limit;
-    struct cluster cluster;          /* all but names, endpoints and state */
-    struct route route;              /* all but the match and the retries */
+    struct cluster cluster; /* all but names, endpoints and state */
+    struct route route;     /* all but the match and the retries */
+    uint32_t named_count;   /* routes before it, as it but for their methods and their class, ... */
+    struct rig_named named[RIG_NAMED_MAX];
     struct route_retry retry;        /* the route's, where |attempts| is not 0 */
     struct listener_config listener; /* all but name, address, routes and state */
     span_ns drain_wait;

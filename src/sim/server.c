@@ -261,6 +261,35 @@ static bool bodiless(uint32_t status)
     return status == 204 || status == 304;
 }
 
+/* When the |n|-th latest request came; 1: the latest. */
+static mono_ns came_at(const struct server *s, uint64_t n)
+{
+    return s->came[(s->arrivals - n) % SERVER_LOAD_OF];
+}
+
+/* As of its latest requests, by the time between them. */
+static double load_of(const struct server *s)
+{
+    mono_ns now = world_of(s)->now;
+    uint64_t n = 1;
+    span_ns over;
+
+    while (n < SERVER_LOAD_OF && n < s->arrivals &&
+           mono_since(came_at(s, n + 1), now) <= SERVER_LOAD_SPAN)
+        n++;
+    over = mono_since(came_at(s, n), came_at(s, 1));
+    return over == 0 ? 0 : (double)(n - 1) * (double)NS_PER_S / (double)over / s->capacity;
+}
+
+static void write_load(const struct server *s, struct text *t)
+{
+    if (s->capacity == 0)
+        return;
+    text_str(t, "endpoint-load-metrics: TEXT application_utilization=");
+    text_double(t, load_of(s), 6);
+    text_str(t, "\r\n");
+}
+
 static void write_head(struct server_conn *c, struct text *t)
 {
     const struct answer_plan *p = &c->plan;
@@ -274,6 +303,7 @@ static void write_head(struct server_conn *c, struct text *t)
     text_str(t, "\r\n");
     put_field(t, "x-sim-host", c->server->index);
     put_field(t, "x-sim-id", c->wish.id);
+    write_load(c->server, t);
     if (!bodiless(p->status) && (p->framing == FRAMING_LENGTH || p->framing == FRAMING_NONE))
         put_field(t, "content-length", p->framing == FRAMING_NONE ? 0 : p->length);
     if (!bodiless(p->status) && p->framing == FRAMING_CHUNKED)
@@ -453,7 +483,7 @@ static void head_came(struct receiver *r, const struct message_head *head)
     world_cancel(world_of(s), &c->event);
     c->method = head->method_id;
     c->asked = true;
-    s->arrivals++;
+    s->came[s->arrivals++ % SERVER_LOAD_OF] = world_of(s)->now;
     if (!wish_parse(head->target, &c->wish)) {
         world_fail(world_of(s), "law 7", "a path nobody sent came to host", s->index);
         return;

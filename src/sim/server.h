@@ -78,6 +78,10 @@ enum server_plant {
     SERVER_PLANT_ECHO    /* each request counts as if it had come twice */
 };
 
+/* What it says of its load is of so many of its latest requests, none older than that. */
+#define SERVER_LOAD_OF   100
+#define SERVER_LOAD_SPAN (2 * NS_PER_S)
+
 struct server {
     struct net *net;
     struct actor_loop *loop;
@@ -93,6 +97,9 @@ struct server {
     server_decide decide; /* may be NULL */
     void *owner;
     struct slots slots; /* its workers and their queue; none, as it begins: no end of workers */
+    double capacity;    /* requests a second: it says what share of it is used (ORCA); 0: it says
+                           nothing */
+    mono_ns came[SERVER_LOAD_OF];
     struct slab conn_slab;
     struct list conns;
     struct list orphans; /* requests that are still worked on, though nobody waits for the answer */

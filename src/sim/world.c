@@ -155,6 +155,14 @@ static void check_spin(struct world_loop *l, mono_ns now)
                    l->turns);
 }
 
+static void arm_turn(struct world_loop *l, mono_ns at)
+{
+    if (at < l->held_until)
+        at = l->held_until;
+    if (!world_armed(&l->turn) || at < l->turn.at)
+        world_arm(l->world, &l->turn, at);
+}
+
 static void take_turn(struct world_event *e, mono_ns now)
 {
     struct world_loop *l = CONTAINER_OF(e, struct world_loop, turn);
@@ -168,8 +176,7 @@ static void take_turn(struct world_event *e, mono_ns now)
         l->over = true;
     check_spin(l, now);
     at = l->over ? MONO_NEVER : l->ops->wakeup(l->owner);
-    if (!world_armed(&l->turn) || at < l->turn.at)
-        world_arm(w, &l->turn, at);
+    arm_turn(l, at);
     for (struct world_watch *watch = w->watch; watch != NULL; watch = watch->next)
         watch->after_turn(watch, now);
 }
@@ -200,14 +207,17 @@ static span_ns delay(struct world_loop *l)
 
 void world_loop_wake(struct world_loop *l)
 {
-    mono_ns at;
-
     if (l->woken || l->over)
         return;
     l->woken = true;
-    at = mono_after(l->world->now, delay(l));
-    if (!world_armed(&l->turn) || at < l->turn.at)
-        world_arm(l->world, &l->turn, at);
+    arm_turn(l, mono_after(l->world->now, delay(l)));
+}
+
+void world_loop_hold(struct world_loop *l, mono_ns until)
+{
+    l->held_until = until;
+    if (world_armed(&l->turn) && l->turn.at < until)
+        world_arm(l->world, &l->turn, until);
 }
 
 void world_loop_stop(struct world_loop *l)

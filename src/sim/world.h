@@ -101,9 +101,10 @@ struct world_loop {
     const struct world_loop_ops *ops;
     void *owner;
     struct world_event turn;
-    bool woken;  /* since the last turn began */
-    bool over;   /* done, or stopped */
-    bool prompt; /* no delay: for actors, not for what is under test */
+    mono_ns held_until; /* it stands still: no turn before */
+    bool woken;         /* since the last turn began */
+    bool over;          /* done, or stopped */
+    bool prompt;        /* no delay: for actors, not for what is under test */
     uint64_t turns;
     uint64_t progress; /* events told to its owner; the poller counts */
     uint64_t seen_progress;
@@ -118,6 +119,9 @@ void world_loop_start(struct world_loop *l);
 
 /* Something happened for it: it takes a turn soon. */
 void world_loop_wake(struct world_loop *l);
+
+/* No turn before |until|, as of a thread that is stopped. */
+void world_loop_hold(struct world_loop *l, mono_ns until);
 
 /* No more turns. */
 void world_loop_stop(struct world_loop *l);

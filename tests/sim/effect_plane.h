@@ -7,8 +7,6 @@
 
 #include <math.h>
 
-#include "control/control.h"
-#include "model/messages.h"
 #include "policy/effect.h"
 
 #define S        NS_PER_S
@@ -28,15 +26,6 @@ struct fault {
 };
 
 static struct fault faults[HOSTS];
-
-static inline bool is_due(double *owing, uint32_t permille)
-{
-    *owing += permille / 1000.0;
-    if (*owing < 1)
-        return false;
-    *owing -= 1;
-    return true;
-}
 
 static inline void effect_decide(struct server *s, const struct wish *wish,
                                  const struct message_head *head, struct answer_plan *plan)
@@ -95,17 +84,10 @@ static inline void serve(span_ns length)
 /* By hand. */
 static inline void force_out(uint32_t host)
 {
-    const struct host_order o = {.deed = HOST_DEED_EJECT,
-                                 .cluster = rig_cluster(&p.rig)->name,
-                                 .host = rig_cluster(&p.rig)->endpoints[host].text};
-    const struct message wake = {.kind = MESSAGE_ADOPTED};
     char said[256];
-    struct text t;
 
     server_blame(&p.rig.servers[host]); /* the laws are told that it is no mistake of the judge */
-    text_init(&t, said, sizeof(said));
-    assert_int_equal(control_host(p.rig.control, &o, &t), HOST_ANSWER_DONE);
-    mailbox_post(&p.rig.control_inbox.base, &wake); /* the admin pages are inside its turn */
+    assert_int_equal(plane_order(&p, HOST_DEED_EJECT, host, said, sizeof(said)), HOST_ANSWER_DONE);
 }
 
 /* Serves until host |i| is out, or in again; for how long. At most |most|. */

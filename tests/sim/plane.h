@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "control/control.h"
+#include "model/messages.h"
 #include "sim/laws.h"
 #include "sim/rig.h"
 
@@ -118,6 +120,34 @@ static inline uint64_t plane_answered(const struct plane *p, unsigned class)
 static inline uint64_t plane_count(const struct plane *p, enum cluster_metric m)
 {
     return rig_cluster_sum(&p->rig, m);
+}
+
+/* As an operator does it; what is answered goes to |said|. */
+static inline enum host_answer plane_order(struct plane *p, enum host_deed deed, uint32_t host,
+                                           char *said, size_t size)
+{
+    const struct host_order o = {.deed = deed,
+                                 .cluster = rig_cluster(&p->rig)->name,
+                                 .host = rig_cluster(&p->rig)->endpoints[host].text};
+    const struct message wake = {.kind = MESSAGE_ADOPTED};
+    struct text t;
+    enum host_answer a;
+
+    text_init(&t, said, size);
+    a = control_host(p->rig.control, &o, &t);
+    text_end(&t);
+    mailbox_post(&p->rig.control_inbox.base, &wake); /* the admin pages are inside its turn */
+    return a;
+}
+
+/* Of requests one after another, so many in a thousand. */
+static inline bool is_due(double *owing, uint32_t permille)
+{
+    *owing += permille / 1000.0;
+    if (*owing < 1)
+        return false;
+    *owing -= 1;
+    return true;
 }
 
 static inline bool plane_out(const struct plane *p, uint32_t host)

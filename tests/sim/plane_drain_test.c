@@ -1,28 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host drained by hand, through the whole data plane (T-000-15, HTTP/1). */
+/*
+ * A host drained by hand, or that says goodbye itself, through the whole data plane: T-000-15 as
+ * far as HTTP/1 goes. GOAWAY comes with HTTP/2.
+ */
 #include "sim/plane.h"
 
-#include "base/text.h"
-#include "control/control.h"
 #include "model/flags.h"
-#include "model/messages.h"
 
 static struct plane p;
 
 static enum host_answer order(enum host_deed deed, uint32_t host, char *said, size_t size)
 {
-    const struct host_order o = {.deed = deed,
-                                 .cluster = rig_cluster(&p.rig)->name,
-                                 .host = rig_cluster(&p.rig)->endpoints[host].text};
-    const struct message wake = {.kind = MESSAGE_ADOPTED};
-    struct text t;
-    enum host_answer a;
-
-    text_init(&t, said, size);
-    a = control_host(p.rig.control, &o, &t);
-    text_end(&t);
-    mailbox_post(&p.rig.control_inbox.base, &wake); /* the admin pages are inside its turn */
-    return a;
+    return plane_order(&p, deed, host, said, size);
 }
 
 static uint64_t of_host(uint32_t host, enum endpoint_metric m)
@@ -44,7 +33,7 @@ static void burst(unsigned count, span_ns delay)
         plane_get(&p);
 }
 
-static void fifty_kept_alive_connections_go_as_they_fall_idle(void **state)
+static void t_000_15_fifty_kept_alive_connections_go_as_they_fall_idle(void **state)
 {
     char said[256];
     uint64_t served;
@@ -283,7 +272,7 @@ static void no_request_is_cut_at_its_connections_age(void **state)
 }
 
 /* A host that says goodbye by itself: its connections go with their answers, none is ejected. */
-static void hosts_that_say_connection_close_are_no_failures(void **state)
+static void t_000_15_hosts_that_say_connection_close_are_no_failures(void **state)
 {
     (void)state;
 
@@ -327,7 +316,7 @@ static void an_ejected_hosts_idle_connections_go_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fifty_kept_alive_connections_go_as_they_fall_idle),
+        cmocka_unit_test(t_000_15_fifty_kept_alive_connections_go_as_they_fall_idle),
         cmocka_unit_test(a_drained_host_that_is_taken_back_serves_again),
         cmocka_unit_test(the_last_host_drained_leaves_nobody_and_that_is_said),
         cmocka_unit_test(who_waits_for_a_slot_gets_no_drained_host),
@@ -337,7 +326,7 @@ int main(void)
         cmocka_unit_test(client_connections_go_at_their_age),
         cmocka_unit_test(a_client_that_has_just_asked_is_not_closed_but_told),
         cmocka_unit_test(no_request_is_cut_at_its_connections_age),
-        cmocka_unit_test(hosts_that_say_connection_close_are_no_failures),
+        cmocka_unit_test(t_000_15_hosts_that_say_connection_close_are_no_failures),
         cmocka_unit_test(an_ejected_hosts_idle_connections_go_at_once),
     };
 
