@@ -79,7 +79,7 @@ static enum rule_level spread(enum evidence_outcome outcome, uint32_t n, span_ns
     return found;
 }
 
-static void five_5xx_in_a_row_within_29_s_are_a_candidate_over_31_s_not(void **state)
+static void t_000_9_five_5xx_in_a_row_within_29_s_are_a_candidate_over_31_s_not(void **state)
 {
     (void)state;
     assert_int_equal(spread(EVIDENCE_ERROR, 5, 29 * NS_PER_S), RULE_CANDIDATE);
@@ -88,7 +88,7 @@ static void five_5xx_in_a_row_within_29_s_are_a_candidate_over_31_s_not(void **s
     assert_int_equal(spread(EVIDENCE_ERROR, 4, 3 * NS_PER_S), RULE_QUIET);
 }
 
-static void three_connects_that_fail_in_9_9_s_are_a_candidate_in_10_1_s_not(void **state)
+static void t_000_9_three_connects_that_fail_in_9_9_s_are_a_candidate_in_10_1_s_not(void **state)
 {
     const struct rule only = rules_default[4];
     struct world w;
@@ -128,7 +128,7 @@ static enum rule_level share_of(uint32_t n, uint32_t bad)
     return found;
 }
 
-static void a_share_of_20_1_percent_is_a_candidate_of_20_0_not(void **state)
+static void t_000_9_a_share_of_20_1_percent_is_a_candidate_of_20_0_not(void **state)
 {
     (void)state;
     assert_int_equal(share_of(1000, 201), RULE_CANDIDATE);
@@ -206,7 +206,8 @@ static enum rule_level after(uint32_t windows, double times, uint32_t lost, uint
     return found;
 }
 
-static void a_p99_of_2_6_times_in_3_windows_with_rising_timeouts_is_a_candidate(void **state)
+static void
+t_000_9_a_p99_of_2_6_times_in_3_windows_with_rising_timeouts_is_a_candidate(void **state)
 {
     (void)state;
     assert_int_equal(after(3, 2.6, 4, 5), RULE_CANDIDATE);
@@ -419,7 +420,7 @@ static void a_share_with_a_second_signal_needs_more_of_it_than_the_peers_have(vo
 
 /* --- T-000-19 --- */
 
-static void at_a_tenth_of_a_request_a_second_only_runs_speak(void **state)
+static void t_000_19_at_a_tenth_of_a_request_a_second_only_runs_speak(void **state)
 {
     struct world w;
     (void)state;
@@ -713,11 +714,12 @@ static void latencies_are_compared_as_sorted_lists_would_be(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(five_5xx_in_a_row_within_29_s_are_a_candidate_over_31_s_not),
-        cmocka_unit_test(three_connects_that_fail_in_9_9_s_are_a_candidate_in_10_1_s_not),
-        cmocka_unit_test(a_share_of_20_1_percent_is_a_candidate_of_20_0_not),
+        cmocka_unit_test(t_000_9_five_5xx_in_a_row_within_29_s_are_a_candidate_over_31_s_not),
+        cmocka_unit_test(t_000_9_three_connects_that_fail_in_9_9_s_are_a_candidate_in_10_1_s_not),
+        cmocka_unit_test(t_000_9_a_share_of_20_1_percent_is_a_candidate_of_20_0_not),
         cmocka_unit_test(what_is_older_than_the_time_counts_no_more),
-        cmocka_unit_test(a_p99_of_2_6_times_in_3_windows_with_rising_timeouts_is_a_candidate),
+        cmocka_unit_test(
+            t_000_9_a_p99_of_2_6_times_in_3_windows_with_rising_timeouts_is_a_candidate),
         cmocka_unit_test(with_fewer_than_three_peers_no_latency_is_judged),
         cmocka_unit_test(timeouts_that_the_peers_have_as_well_are_no_second_signal),
         cmocka_unit_test(timeouts_that_it_always_had_are_no_second_signal),
@@ -728,7 +730,7 @@ int main(void)
         cmocka_unit_test(local_failures_of_all_classes_are_one_run_that_an_answer_ends),
         cmocka_unit_test(requests_that_wait_for_long_are_a_queue),
         cmocka_unit_test(a_share_with_a_second_signal_needs_more_of_it_than_the_peers_have),
-        cmocka_unit_test(at_a_tenth_of_a_request_a_second_only_runs_speak),
+        cmocka_unit_test(t_000_19_at_a_tenth_of_a_request_a_second_only_runs_speak),
         cmocka_unit_test(a_finding_fades_and_an_acquittal_voids_it),
         cmocka_unit_test(the_same_rules_again_forget_nothing_others_all),
         cmocka_unit_test(counts_are_those_of_all_that_was_told),

@@ -7,6 +7,8 @@
 
 #include "sim/plane.h"
 
+#include "control/journal.h"
+#include "control/why.h"
 #include "sim/crowd.h"
 #include "sim/onlooker.h"
 #include "sim/score.h"
@@ -19,7 +21,8 @@
 static struct plane p;
 static struct crowd crowd;
 static struct onlooker seen;
-static mono_ns fault_at; /* the latest instant that was marked */
+static mono_ns fault_at;        /* the latest instant that was marked, ... */
+static uint64_t first_decision; /* ... and the first decision since */
 
 /* Nothing but short requests, each on a connection that is kept. */
 static const struct crowd_habits plain_habits = {.rate = 100, .small = 200};
@@ -37,13 +40,14 @@ static inline void prepare(uint64_t seed, enum detection_profile profile)
     p.settings.cluster.limits.max_retries = 1000;
     p.settings.cluster.retry_budget =
         (struct retry_budget_config){.earn_permille = 200, .floor_per_s = 1, .capacity = 10};
+    p.settings.route.large_body = UINT64_C(256) << 10;
     p.settings.route.timeout = 2 * S;
     p.settings.route.per_try_timeout = 1 * S;
     p.settings.retry.policy.attempts = 1;
     p.settings.retry.policy.on = RETRY_ON_5XX | RETRY_ON_RESET | RETRY_ON_CONNECT_FAILURE;
 }
 
-/* Median 20 ms, sigma 0.5. */
+/* Median 20 ms, sigma 0.5. No habits: no crowd. */
 static inline void begin(const struct crowd_habits *habits)
 {
     plane_go(&p);
@@ -57,7 +61,10 @@ static inline void begin(const struct crowd_habits *habits)
     }
     p.rig.world.turn_delay = 100 * NS_PER_US;
     onlooker_init(&seen, &p.rig);
-    crowd_start(&crowd, &p.rig.client, habits, MONO_NEVER);
+    first_decision = 1;
+    fault_at = p.rig.world.now;
+    crowd_start(&crowd, &p.rig.client, habits == NULL ? &plain_habits : habits,
+                habits == NULL ? 0 : MONO_NEVER);
 }
 
 static inline void run(span_ns d)
@@ -70,6 +77,7 @@ static inline void mark(void)
 {
     fault_at = p.rig.world.now;
     onlooker_forget(&seen);
+    first_decision = journal_next(control_journal(p.rig.control));
 }
 
 static inline struct server *server(uint32_t i)
@@ -109,6 +117,125 @@ static inline struct score score_before(void)
 static inline const struct life *life(uint32_t host)
 {
     return &rig_state(&p.rig)->hosts.at[host]->life;
+}
+
+/* --- what was decided since the mark --- */
+
+#define OF_ALL UINT32_MAX /* no host's: the cluster's */
+
+static inline bool is_about(const struct decision *d, uint32_t host)
+{
+    struct bytes name = BYTES_NONE;
+
+    if (host != OF_ALL)
+        name = rig_cluster(&p.rig)->endpoints[host].text;
+    return bytes_equal(decision_name_bytes(&d->host), name);
+}
+
+/* The |n|-th, from 0, of that kind; NULL: there are not so many. */
+static inline const struct decision *decision(uint32_t host, enum decision_what what, uint32_t n)
+{
+    const struct journal *j = control_journal(p.rig.control);
+
+    assert_true(journal_first(j) <= first_decision || journal_first(j) == 1); /* all are kept */
+    for (uint64_t i = first_decision; i < journal_next(j); i++) {
+        const struct decision *d = journal_at(j, i);
+
+        if (d->what == what && is_about(d, host) && n-- == 0)
+            return d;
+    }
+    return NULL;
+}
+
+static inline uint32_t decided(uint32_t host, enum decision_what what)
+{
+    uint32_t n = 0;
+
+    while (decision(host, what, n) != NULL)
+        n++;
+    return n;
+}
+
+/* The first refusal because of |g|; NULL: there is none. */
+static inline const struct decision *refused(uint32_t host, enum decision_guard g)
+{
+    const struct decision *d;
+
+    for (uint32_t n = 0; (d = decision(host, DECISION_REFUSED, n)) != NULL; n++)
+        if (d->guard == g)
+            return d;
+    return NULL;
+}
+
+/* Was the cluster's trouble ever said to be |kind|? */
+static inline bool was_said(enum scope_kind kind)
+{
+    const struct decision *d;
+
+    for (uint32_t n = 0; (d = decision(OF_ALL, DECISION_VERDICT, n)) != NULL; n++)
+        if (d->whose == kind)
+            return true;
+    return false;
+}
+
+/* Everything that `firebreak explain` says of it now. */
+static inline const char *why(uint32_t host)
+{
+    static char room[WHY_HOST_ROOM];
+    struct text t;
+
+    text_init(&t, room, sizeof(room));
+    why_host(control_watch(p.rig.control), rig_cluster(&p.rig), host, p.rig.world.now, &t);
+    return text_end(&t);
+}
+
+static inline const char *words(const struct decision *d)
+{
+    static char room[WHY_DECISION_ROOM];
+    struct text t;
+
+    text_init(&t, room, sizeof(room));
+    why_decision(d, &t);
+    return text_end(&t);
+}
+
+static inline void expect_words(const char *said, const char *words)
+{
+    if (strstr(said, words) == NULL)
+        fail_msg("\"%s\" is not in: %s", words, said);
+}
+
+/* Is there such a line among the log's last ones? */
+static inline bool was_logged(const char *event, const char *words)
+{
+    for (unsigned i = 0; i < SIM_LOG_LINES; i++) {
+        const char *line = sim_log_line(&p.rig.log, i);
+
+        if (strstr(line, event) != NULL && strstr(line, words) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* For whoever looks for what went wrong. */
+static inline void show_decisions(void)
+{
+    const struct journal *j = control_journal(p.rig.control);
+
+    for (uint64_t i = journal_first(j); i < journal_next(j); i++)
+        print_message("%.3f %s", (double)(journal_at(j, i)->when - fault_at) / (double)S,
+                      words(journal_at(j, i)));
+}
+
+static inline uint64_t outlier_stat(enum outlier_metric m)
+{
+    return cell_read(&rig_state(&p.rig)->outlier[m]);
+}
+
+/* Nobody that was well. */
+static inline void expect_only(uint64_t hosts)
+{
+    assert_int_equal(onlooker_outs(&seen, ~hosts), 0);
 }
 
 static inline uint64_t said(const char *event)
