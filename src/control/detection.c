@@ -676,10 +676,20 @@ bool detection_look(struct watched *c, mono_ns now)
     return true;
 }
 
-bool detection_is_common(struct watched *c, uint32_t index)
+static bool peers_fail(const struct watched *c, uint32_t index, mono_ns now)
+{
+    struct outlier_look look;
+
+    if (detect_peers_rate(&c->detection->judge, index, DETECT_OF_ERRORS) < COMMON_RATE)
+        return false;
+    outlier_look(&c->judge, index, now, &look);
+    return !look.total;
+}
+
+bool detection_is_common(struct watched *c, uint32_t index, mono_ns now)
 {
     return c->detection != NULL && acts(c) &&
            (detection_scope_says(c, index, DETECT_ERRORS_MANY) != SCOPE_NODE ||
             c->detection->judge.fleet.slow || c->detection->judge.saturated ||
-            detect_peers_rate(&c->detection->judge, index, DETECT_OF_ERRORS) >= COMMON_RATE);
+            peers_fail(c, index, now));
 }

@@ -38,7 +38,8 @@ bool detection_look(struct watched *c, mono_ns now);
 void detection_note_ejected(struct watched *c, uint32_t index, mono_ns now);
 void detection_note_pardoned(struct watched *c, uint32_t index, mono_ns now);
 
-/* Do its peers fail alike, so that no run of failures says anything of member |index|? */
-bool detection_is_common(struct watched *c, uint32_t index);
+/* Do its peers fail alike, so that no run of failures says anything of member |index|? They do not
+ * where it never succeeds, and one of them does. */
+bool detection_is_common(struct watched *c, uint32_t index, mono_ns now);
 
 #endif

@@ -111,7 +111,7 @@ static void eject(struct watched *c, uint32_t index, const struct rule_finding *
 
 static void act(struct watched *c, uint32_t index, const struct rule_finding *f, mono_ns now)
 {
-    if (detection_is_common(c, index)) {
+    if (detection_is_common(c, index, now)) {
         if (say_may(c, index, now))
             say_ruled(c, index, f, "its peers fare alike");
     } else if (f->level == RULE_SUSPECT) {

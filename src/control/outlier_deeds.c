@@ -342,7 +342,7 @@ void deeds_consider(struct watched *c, uint32_t index, enum outlier_trigger t, m
     struct decision d;
 
     outlier_runs_restart(c->roster.members[index].runs, t);
-    if ((detection_is_common(c, index) && c->config->outlier.return_on_proof) ||
+    if ((detection_is_common(c, index, now) && c->config->outlier.return_on_proof) ||
         effect_holds_trigger(c, index, t, now))
         return;
     decision_take_trigger(c, index, t, now, &d);

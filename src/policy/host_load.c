@@ -68,7 +68,19 @@ static void learn_latency(struct host_load *l, struct host_load_typical *typical
     set(&l->latency, smooth(old, new, new > old ? SMOOTHS_UP : SMOOTHS_DOWN));
 }
 
-/* A failure that is as common as twice the cluster's own costs nothing. */
+/*
+ * What is failing up to two and a half times as often as is common costs nothing: chance does as
+ * much. But where most hosts fail that is all there is: who fails nearly always costs as much as
+ * others fail less.
+ */
+static uint32_t excess_of(uint32_t failing, uint32_t common)
+{
+    uint32_t often = 2 * failing > 5 * common ? failing - 5 * common / 2 : 0;
+    uint32_t always = 4 * failing > 3000 + common ? 4 * failing - 3000 - common : 0;
+
+    return often > always ? often : always;
+}
+
 static void learn_failure(struct host_load *l, struct host_load_typical *typical, bool failed,
                           mono_ns now)
 {
@@ -82,7 +94,7 @@ static void learn_failure(struct host_load *l, struct host_load_typical *typical
         smooth(host_load_left(l, get(&l->failing), now), failed ? 1000 : 0, SMOOTHS_FAILING);
     set(&typical->failing, common);
     set(&l->failing, now_failing);
-    set(&l->excess, now_failing > 2 * common ? now_failing - 2 * common : 0);
+    set(&l->excess, excess_of(now_failing, common));
 }
 
 static bool is_failure(const struct evidence *s)

@@ -258,6 +258,67 @@ static void beside_who_observes_the_rules_eject_and_the_clock_lets_back(void **s
     stop(&w);
 }
 
+/* --- two of three fail --- */
+
+#define OTHER 2u
+#define WELL  1u
+
+/* Asks a host as a worker does, which counts runs of failures, too. */
+static void ask_and_count(struct world *w, const struct set_up *u, uint32_t slot,
+                          const struct badness *b)
+{
+    bool fails = b->failing > 0;
+
+    if (out(w, slot))
+        return;
+    put(w, slot, fails ? EVIDENCE_GATEWAY : EVIDENCE_OK, 20000, 0);
+    if (outlier_learn(&host(w, slot)->runs, &u->outlier, OUTLIER_ANSWERED, fails ? 503 : 200,
+                      w->now) != 0)
+        trip(w, slot);
+}
+
+static void serve_three(struct world *w, const struct set_up *u, const struct badness *b,
+                        const struct badness *well, span_ns span)
+{
+    for (mono_ns end = w->now + span; w->now < end; pass_to(w, w->now + 100 * MS)) {
+        ask_and_count(w, u, BAD, b);
+        ask_and_count(w, u, OTHER, b);
+        ask_and_count(w, u, WELL, well);
+    }
+}
+
+/* Most peers fail as it does, but one does not, and it never succeeds: it is not what is common. */
+static void of_two_that_always_fail_beside_one_that_is_fine_one_goes(void **state)
+{
+    struct set_up u = profile(PROFILE_ADAPTIVE);
+    struct world w;
+    (void)state;
+
+    start_bare(&w);
+    adopt(&w, &u, 1u << BAD | 1u << OTHER | 1u << WELL);
+    serve_three(&w, &u, &fine, &fine, 5 * S);
+    serve_three(&w, &u, &failing, &fine, 4 * S);
+    assert_int_equal(out(&w, BAD) + out(&w, OTHER), 0);
+    serve_three(&w, &u, &failing, &fine, 6 * S);
+    assert_int_equal(out(&w, BAD) + out(&w, OTHER), 1); /* and no second one */
+    assert_false(out(&w, WELL));
+    stop(&w);
+}
+
+static void of_three_that_always_fail_none_goes(void **state)
+{
+    struct set_up u = profile(PROFILE_ADAPTIVE);
+    struct world w;
+    (void)state;
+
+    start_bare(&w);
+    adopt(&w, &u, 1u << BAD | 1u << OTHER | 1u << WELL);
+    serve_three(&w, &u, &fine, &fine, 5 * S);
+    serve_three(&w, &u, &failing, &failing, 15 * S);
+    assert_int_equal(out(&w, BAD) + out(&w, OTHER) + out(&w, WELL), 0);
+    stop(&w);
+}
+
 /* --- by hand --- */
 
 static void by_hand_it_goes_the_same_way(void **state)
@@ -438,6 +499,8 @@ int main(void)
         cmocka_unit_test(who_observes_changes_nothing),
         cmocka_unit_test(who_observes_a_slow_fleet_holds_no_retries),
         cmocka_unit_test(beside_who_observes_the_rules_eject_and_the_clock_lets_back),
+        cmocka_unit_test(of_two_that_always_fail_beside_one_that_is_fine_one_goes),
+        cmocka_unit_test(of_three_that_always_fail_none_goes),
         cmocka_unit_test(by_hand_it_goes_the_same_way),
         cmocka_unit_test(a_reload_keeps_what_is_learnt_though_hosts_come_and_go),
         cmocka_unit_test(a_reload_while_it_is_probed_interrupts_nothing),

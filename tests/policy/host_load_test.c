@@ -129,6 +129,42 @@ static void what_fails_everywhere_costs_nothing(void **state)
     assert_int_equal(host_load_cost(&l, S), HOST_LOAD_TYPICAL);
 }
 
+static void who_always_fails_costs_more_however_many_do(void **state)
+{
+    struct host_load bad[2] = {{.latency = 0}}, well = {.latency = 0};
+    (void)state;
+
+    memset(&typical, 0, sizeof(typical));
+    for (uint32_t i = 0; i < 300; i++) {
+        learn(&bad[0], EVIDENCE_ERROR, 50, S);
+        learn(&bad[1], EVIDENCE_ERROR, 50, S);
+        learn(&well, EVIDENCE_OK, 10000, S);
+    }
+    assert_in_range(typical.failing, 600, 700);
+    assert_int_equal(host_load_cost(&well, S), HOST_LOAD_TYPICAL);
+    assert_true(host_load_cost(&bad[0], S) > 5 * HOST_LOAD_TYPICAL);
+    assert_true(host_load_cost(&bad[1], S) > 5 * HOST_LOAD_TYPICAL);
+}
+
+/* Three in ten everywhere: chance steers nobody much. */
+static void what_fails_now_and_then_everywhere_costs_little(void **state)
+{
+    struct host_load l[10] = {{.latency = 0}};
+    struct rng random;
+    uint64_t sum = 0;
+    (void)state;
+
+    rng_init(&random, 1);
+    memset(&typical, 0, sizeof(typical));
+    for (uint32_t i = 0; i < 20000; i++) {
+        struct host_load *one = &l[i % 10];
+
+        learn(one, rng_below(&random, 10) < 3 ? EVIDENCE_ERROR : EVIDENCE_OK, 10000, S);
+        sum += host_load_cost(one, S) - HOST_LOAD_TYPICAL;
+    }
+    assert_true(sum / 20000 < HOST_LOAD_TYPICAL / 2);
+}
+
 static void each_failure_counts_and_a_client_that_leaves_is_none(void **state)
 {
     (void)state;
@@ -281,6 +317,35 @@ static void make_slow(struct world *w, uint32_t host, uint32_t times)
 {
     make_typical(w->now);
     answer(&w->hosts[host].load, 10000 * times, w->now);
+}
+
+/* A hundred requests a second of 20 ms each; two hosts of three fail all of them. */
+static void a_well_host_among_more_that_fail_gets_nearly_all(void **state)
+{
+    enum { LONG = 2, TENTHS = 3000 };
+    struct world *w = start(3);
+    uint32_t under_way[LONG] = {UINT32_MAX, UINT32_MAX};
+    (void)state;
+
+    memset(&typical, 0, sizeof(typical));
+    for (uint32_t n = 0; n < 300; n++) /* as if all had got the same for a while */
+        learn(&w->hosts[n % 3].load, n % 3 == 2 ? EVIDENCE_OK : EVIDENCE_ERROR, 20000, w->now);
+    for (uint32_t n = 0; n < TENTHS; n++) {
+        uint32_t *over = &under_way[n % LONG];
+
+        w->now += 10 * MS;
+        if (*over != UINT32_MAX) {
+            w->hosts[*over].in_flight--;
+            learn(&w->hosts[*over].load, *over == 2 ? EVIDENCE_OK : EVIDENCE_ERROR, 20000, w->now);
+        }
+        *over = pick(w);
+        w->hosts[*over].in_flight++;
+        if (n == TENTHS / 3)
+            memset(w->picked, 0, sizeof(w->picked));
+    }
+    assert_true(w->picked[2] > TENTHS * 2 / 3 * 85 / 100);
+    assert_true(w->picked[0] > 0 && w->picked[1] > 0);
+    stop(w);
 }
 
 static void idle_equals_are_taken_in_turn(void **state)
@@ -463,6 +528,8 @@ int main(void)
         cmocka_unit_test(one_very_late_answer_does_not_change_what_is_typical),
         cmocka_unit_test(failing_fast_does_not_attract),
         cmocka_unit_test(what_fails_everywhere_costs_nothing),
+        cmocka_unit_test(who_always_fails_costs_more_however_many_do),
+        cmocka_unit_test(what_fails_now_and_then_everywhere_costs_little),
         cmocka_unit_test(each_failure_counts_and_a_client_that_leaves_is_none),
         cmocka_unit_test(what_was_seen_counts_for_half_after_half_the_time_and_then_for_nothing),
         cmocka_unit_test(old_latency_does_not_become_new_by_what_is_no_latency),
@@ -470,6 +537,7 @@ int main(void)
         cmocka_unit_test(time_goes_round_without_harm),
         cmocka_unit_test(the_law_of_costs_on_random_histories),
         cmocka_unit_test(idle_equals_are_taken_in_turn),
+        cmocka_unit_test(a_well_host_among_more_that_fail_gets_nearly_all),
         cmocka_unit_test(up_to_sixty_four_hosts_the_least_loaded_of_all_is_found),
         cmocka_unit_test(beyond_sixty_four_hosts_a_few_are_drawn),
         cmocka_unit_test(small_differences_steer_nobody),
