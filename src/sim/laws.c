@@ -122,6 +122,21 @@ static void check_fleet(struct laws *l, uint32_t host)
         broken(l, "law 3", "a host was ejected for being slow as all are; host", host);
 }
 
+static bool is_out(const struct host_set *hosts, uint32_t i)
+{
+    return hosts->at[i] != NULL && host_is_ejected(hosts->at[i]);
+}
+
+static void note_ejected(struct laws *l, uint32_t host)
+{
+    l->ejected[host] = true;
+    l->ejections++;
+    check_floor(l, host, l->ejected_count++);
+    check_blame(l, host);
+    check_fleet(l, host);
+}
+
+/* Who came back in the same turn made room for who went. */
 static void look_at_hosts(struct laws *l)
 {
     const struct host_set *hosts = &rig_state(l->rig)->hosts;
@@ -131,19 +146,14 @@ static void look_at_hosts(struct laws *l)
         return;
     l->epoch = epoch;
     for (uint32_t i = 0; i < hosts->count; i++) {
-        bool out = hosts->at[i] != NULL && host_is_ejected(hosts->at[i]);
-
-        if (out == l->ejected[i])
+        if (!l->ejected[i] || is_out(hosts, i))
             continue;
-        l->ejected[i] = out;
-        if (out) {
-            l->ejections++;
-            check_floor(l, i, l->ejected_count++);
-            check_blame(l, i);
-            check_fleet(l, i);
-        } else {
-            l->ejected_count--;
-        }
+        l->ejected[i] = false;
+        l->ejected_count--;
+    }
+    for (uint32_t i = 0; i < hosts->count; i++) {
+        if (!l->ejected[i] && is_out(hosts, i))
+            note_ejected(l, i);
     }
 }
 
