@@ -8,6 +8,7 @@
 #   make fuzz                every fuzz target for FUZZ_SECONDS (30)
 #   make bench               against HAProxy and nginx, as ratios
 #   make proof               docs/proof/detectors.md: what the judge reaches, made anew
+#   make proof-days          docs/proof/days.md: eleven bad days on this machine, in eleven minutes
 #   make bench-instructions  instructions and allocations per request
 #   make install             into DESTDIR and PREFIX (/usr/local)
 #   make clean
@@ -24,7 +25,7 @@ CC := gcc
 endif
 export CC
 
-.PHONY: all configure demo test unit e2e check fuzz bench proof bench-instructions install clean
+.PHONY: all configure demo test unit e2e check fuzz bench proof proof-days bench-instructions install clean
 
 all: configure
 	@ninja -C $(BUILD) firebreak
@@ -55,6 +56,9 @@ bench: all
 
 proof: configure
 	@BUILD=$(BUILD) scripts/proof-detectors
+
+proof-days: all
+	@FIREBREAK=$(abspath $(BUILD)/firebreak) scripts/proof-days
 
 bench-instructions: configure
 	@BUILD=$(BUILD) scripts/bench-instructions
