@@ -436,7 +436,8 @@ static void accuse(struct watched *c, uint32_t index, enum detect_line line, mon
     }
     whose = detection_scope_of(c, index, line);
     if (whose != SCOPE_NODE) {
-        detection_alarm_common(c, index, line);
+        if (scope_says(&c->detection->scope, index, line) != SCOPE_NODE)
+            detection_alarm_common(c, index, line); /* else it only may come to be that */
         say_scoped(c, index, line, whose, now);
     } else if (!acts(c)) {
         say_observed(c, index, line, now);

@@ -3,7 +3,7 @@
 
 #include "policy/detection.h"
 
-#define LATELY_SPAN 2.5 /* seconds that detect_rate |lately| is of */
+#define LATELY_SPAN 2.0 /* seconds that detect_rate |lately| is of, just after it has faded */
 
 void detection_alarm(struct watched *c, uint32_t index, enum detect_line line)
 {

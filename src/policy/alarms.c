@@ -2,7 +2,6 @@
 #include "policy/alarms.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "policy/detect.h"
 
@@ -51,11 +50,8 @@ void alarms_turn(struct alarms *a, mono_ns now)
         *a = (struct alarms){.began = true, .since = now, .hour = hour};
         return;
     }
-    if (hour - a->hour >= ALARMS_HOURS)
-        memset(a->by_hour, 0, sizeof(a->by_hour));
-    else
-        for (uint64_t h = a->hour + 1; h <= hour; h++)
-            a->by_hour[h % ALARMS_HOURS] = 0;
+    for (uint64_t h = a->hour + 1; h <= hour && h <= a->hour + ALARMS_HOURS; h++)
+        a->by_hour[h % ALARMS_HOURS] = 0;
     a->hour = hour;
 }
 
