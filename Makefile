@@ -6,7 +6,7 @@
 #   make test                unit tests, virtual time, end to end
 #   make check               layers, purity, headers, sizes, format
 #   make fuzz                every fuzz target for FUZZ_SECONDS (30)
-#   make bench               against HAProxy and nginx, as ratios
+#   make bench               what detection costs; against HAProxy and nginx, as ratios
 #   make proof               docs/proof/detectors.md: what the judge reaches, made anew
 #   make proof-days          docs/proof/days.md: eleven bad days on this machine, in eleven minutes
 #   make bench-instructions  instructions and allocations per request

@@ -596,8 +596,21 @@ static void learn_suspect(struct watched *c, uint32_t index, const struct eviden
         note->passed = passed(c, e) ? note->passed + 1 : 0;
 }
 
-/* With more hosts a look at what all of them have takes too long for each failure. */
-#define AT_ONCE_HOSTS_MAX 256
+/* With more hosts a look at all of them, and at what they have in common, is not worth it each
+ * time.
+ */
+#define HOSTS_MANY      256
+#define LOOK_MANY_EVERY (NS_PER_S / 10)
+
+static void look_at_failing(struct watched *c, uint32_t index, mono_ns now)
+{
+    struct detection_note *note = &c->detection->notes[index];
+
+    if (c->roster.count > HOSTS_MANY && note->looked_at == now)
+        return;
+    note->looked_at = now;
+    look_at(c, index, now);
+}
 
 void detection_learn(struct watched *c, uint32_t index, const struct evidence *e, mono_ns now)
 {
@@ -621,8 +634,8 @@ void detection_learn(struct watched *c, uint32_t index, const struct evidence *e
         return;
     detect_learn(&c->detection->judge, index, e);
     rules_learn(&c->detection->rules, index, e);
-    if (e->outcome != EVIDENCE_OK && c->roster.count <= AT_ONCE_HOSTS_MAX)
-        look_at(c, index, now);
+    if (e->outcome != EVIDENCE_OK)
+        look_at_failing(c, index, now);
     detection_rules_look(c, index, now);
 }
 
@@ -661,6 +674,12 @@ bool detection_look(struct watched *c, mono_ns now)
 
     if (!busy && c->detection->quiet >= QUIET_LOOKS)
         return false;
+    if (now < c->detection->next_look) {
+        turn_until(c, now, now);
+        return true;
+    }
+    if (c->roster.count > HOSTS_MANY)
+        c->detection->next_look = mono_after(now, LOOK_MANY_EVERY);
     read_reports(c, now);
     turn_until(c, now, now);
     rules_turn(&c->detection->rules, now);

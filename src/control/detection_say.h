@@ -21,6 +21,7 @@ struct detection_note {
     uint64_t path_retransmits;
     uint32_t share;      /* that the others' reports know of */
     mono_ns share_until; /* what it has less now is not in them before; 0: they know */
+    mono_ns looked_at;   /* for having failed */
     mono_ns next_try;    /* a guard kept it in: it is not asked again before */
     double places;       /* of the probes since the first, among its peers */
     mono_ns bad_at;      /* a suspect last failed or was late, or became one */
@@ -47,6 +48,7 @@ struct detection {
     uint32_t doubted;          /* of these, for what this proxy itself has */
     mono_ns next_turn;         /* the half second under way ends */
     mono_ns next_glance;       /* a tenth of it does */
+    mono_ns next_look;         /* at all hosts, not before; 0: whenever there is a tick */
     uint32_t quiet;            /* looks since there was anything to see */
     bool busy;                 /* there was evidence since the last look */
     bool said_slow;
