@@ -221,9 +221,12 @@ static struct life_step probe_passed(struct life *l, const struct life_config *c
     }
     if (l->in_row < c->successes)
         return probe_again(l, c, now);
-    if (l->needs_human)
+    if (l->needs_human) {
         l->in_row = 0; /* well, but only a human lets it back: probes go on */
-    l->wake = mono_after(now, rest(l, c, now));
+        l->wake = mono_after(now, rest(l, c, now));
+    } else {
+        l->wake = mono_after(now, l->least_gap > c->gap ? l->least_gap : c->gap);
+    }
     return nothing();
 }
 

@@ -499,6 +499,7 @@ out_again_a_quick_one_has_to_be_good_for_as_long_as_its_quarantine_has_grown(voi
     struct life l = relapsed(&c, &first);
     (void)state;
 
+    assert_int_equal(l.wake, first + c.gap);
     while (l.wake + NS_PER_MS < first + c.base) { /* one at a time: its share is a probe's */
         mono_ns now = l.wake;
 
@@ -517,8 +518,10 @@ out_again_a_quick_one_has_to_be_good_for_as_long_as_its_quarantine_has_grown(voi
     check_step(life_learn(&l, &c, false, first + 10 * S), true, false, 0);
     assert_int_equal(l.state, LIFE_EJECTED);
     rest(&l, &c); /* and from the beginning */
-    prove(&l, &c, first + c.base);
+    prove(&l, &c, first + 100 * S);
     assert_int_equal(l.state, LIFE_PROBING);
+    assert_int_equal(l.wake,
+                     first + 100 * S + c.gap); /* however long it is out: few prove little */
 }
 
 static void out_again_a_patient_one_has_waited_and_that_is_enough(void **state)
