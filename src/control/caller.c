@@ -15,6 +15,8 @@ void caller_learn(struct watched *c, const struct evidence *e)
 {
     bool failed = e->outcome == EVIDENCE_CONNECT_FAILED;
 
+    if (e->outcome == EVIDENCE_LATE) /* what comes of it is still to be told */
+        return;
     if (!failed && e->outcome != EVIDENCE_REFUSED && (e->flags & EVIDENCE_FRESH) == 0)
         return;
     c->connects.tries += 1;
@@ -71,11 +73,11 @@ void caller_look(struct outlier_watch *w, mono_ns now)
     }
 }
 
-bool caller_believes(const struct outlier_watch *w, struct evidence *e, mono_ns now)
+bool caller_believes(const struct watched *c, struct evidence *e, mono_ns now)
 {
-    if (mono_since(e->at, now) > STALE_AFTER)
-        e->flags |= EVIDENCE_DOUBTFUL;
-    if (w->cut_off)
+    bool cut_off = c->watch->cut_off;
+
+    if (mono_since(e->at, now) > STALE_AFTER || cut_off || c->lossy)
         e->flags |= EVIDENCE_DOUBTFUL;
     switch ((enum evidence_outcome)e->outcome) {
     case EVIDENCE_OK:
@@ -85,7 +87,7 @@ bool caller_believes(const struct outlier_watch *w, struct evidence *e, mono_ns 
         return true;
     case EVIDENCE_RESET:
     case EVIDENCE_CUT:
-        return !w->cut_off;
+        return !cut_off && !c->lossy;
     case EVIDENCE_TIMEOUT:
     case EVIDENCE_CONNECT_FAILED:
     case EVIDENCE_ABANDONED:

@@ -19,9 +19,9 @@ void caller_learn(struct watched *c, const struct evidence *e);
 void caller_look(struct outlier_watch *w, mono_ns now);
 
 /*
- * Does |e|, read at |now|, say anything of its host? Answers always do; a wait only where we are
- * well. |e| is flagged where its times say nothing.
+ * Does |e|, read at |now|, say anything of its host in |c|? Answers always do; a wait only where we
+ * are well. |e| is flagged where its times say nothing.
  */
-bool caller_believes(const struct outlier_watch *w, struct evidence *e, mono_ns now);
+bool caller_believes(const struct watched *c, struct evidence *e, mono_ns now);
 
 #endif

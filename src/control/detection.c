@@ -107,6 +107,8 @@ static void inherit(struct detection *d, const struct detection *old)
     d->judge.deviation = old->judge.deviation;
     d->scope = old->scope;
     d->said = old->said;
+    d->doubts = old->doubts;
+    d->asked = old->asked;
     d->judge.tenth = old->judge.tenth;
     d->next_turn = old->next_turn;
     d->next_glance = old->next_glance;
@@ -353,6 +355,8 @@ void detection_suspect_for(struct watched *c, uint32_t index, uint32_t share, st
     enum life_state before = life_of(c, index)->state;
     mono_ns now = d->when;
 
+    if (d->cause != CAUSE_SCOPE)
+        c->detection->notes[index].cut_for = SCOPE_NONE;
     if (before == LIFE_HEALTHY) {
         c->detection->notes[index].passed = 0;
         c->detection->notes[index].bad_at = now;
@@ -368,6 +372,7 @@ void detection_suspect(struct watched *c, uint32_t index, uint32_t share, mono_n
 
     decision_take(c, index, DETECT_LINE_COUNT, now, &d);
     d.cause = CAUSE_SCOPE;
+    c->detection->notes[index].cut_for = c->detection->scope.now.kind;
     detection_suspect_for(c, index, share, &d);
 }
 
@@ -619,7 +624,7 @@ void detection_learn(struct watched *c, uint32_t index, const struct evidence *e
     c->detection->busy = true;
     c->detection->looked = false;
     c->detection->learnt++;
-    c->detection->doubted += (e->flags & EVIDENCE_DOUBTFUL) != 0;
+    c->detection->doubted += !c->lossy && (e->flags & EVIDENCE_DOUBTFUL) != 0;
     turn_until(c, e->at, now);
     detect_count(&c->detection->judge, index, e);
     effect_learn(c, index, e);
@@ -643,7 +648,8 @@ void detection_doubt(struct watched *c)
 {
     c->detection->busy = true;
     c->detection->learnt++;
-    c->detection->doubted++;
+    c->detection->doubted +=
+        !c->lossy; /* a link that is lossy shows otherwise, and is seen to be well again */
     cell_add(&c->state->outlier[OUTLIER_STAT_evidence_void], 1);
 }
 
@@ -696,11 +702,39 @@ bool detection_look(struct watched *c, mono_ns now)
     return true;
 }
 
+/* A run of failures does not say which of them were waits, and how late we were ourselves. */
+static bool is_everybodys(struct watched *c, uint32_t index)
+{
+    const struct scope *s = &c->detection->scope;
+
+    return detection_scope_says(c, index, DETECT_ERRORS_MANY) != SCOPE_NODE ||
+           detection_scope_says(c, index, DETECT_CONNECTS) == SCOPE_CALLER ||
+           s->judge->fleet.slow || s->judge->saturated;
+}
+
+#define CROWD_SHARE 0.3 /* of its peers */
+
+/* By hosts, not by connects: most answer on connections that stand, and are connected to seldom. */
+static bool peers_refuse(const struct watched *c, uint32_t index)
+{
+    uint32_t peers = 0, failing = 0;
+
+    for (uint32_t i = 0; i < c->roster.count; i++) {
+        const struct detect_host *h = c->detection->members[i];
+        const struct detect_rate *r = &h->lately[DETECT_OF_CONNECTS];
+
+        peers += i != index && h->serving;
+        failing += i != index && h->serving && r->bad > 0 && r->bad >= COMMON_RATE * r->tries;
+    }
+    return failing > CROWD_SHARE * peers;
+}
+
 static bool peers_fail(const struct watched *c, uint32_t index, mono_ns now)
 {
     struct outlier_look look;
 
-    if (detect_peers_rate(&c->detection->judge, index, DETECT_OF_ERRORS) < COMMON_RATE)
+    if (!peers_refuse(c, index) &&
+        detect_peers_rate(&c->detection->judge, index, DETECT_OF_ERRORS) < COMMON_RATE)
         return false;
     outlier_look(&c->judge, index, now, &look);
     return !look.total;
@@ -709,7 +743,5 @@ static bool peers_fail(const struct watched *c, uint32_t index, mono_ns now)
 bool detection_is_common(struct watched *c, uint32_t index, mono_ns now)
 {
     return c->detection != NULL && acts(c) &&
-           (detection_scope_says(c, index, DETECT_ERRORS_MANY) != SCOPE_NODE ||
-            c->detection->judge.fleet.slow || c->detection->judge.saturated ||
-            peers_fail(c, index, now));
+           (is_everybodys(c, index) || peers_fail(c, index, now));
 }

@@ -19,16 +19,17 @@ struct detection_note {
     enum age_fresh fresh;
     uint64_t path_requests; /* of the host's path, as last read */
     uint64_t path_retransmits;
-    uint32_t share;      /* that the others' reports know of */
-    mono_ns share_until; /* what it has less now is not in them before; 0: they know */
-    mono_ns looked_at;   /* for having failed */
-    mono_ns next_try;    /* a guard kept it in: it is not asked again before */
-    double places;       /* of the probes since the first, among its peers */
-    mono_ns bad_at;      /* a suspect last failed or was late, or became one */
-    uint32_t passed;     /* requests in a row, as fast as its peers' and no failure */
-    mono_ns next_line;   /* no line about what is held back before */
-    bool ruled;          /* a rule speaks against it, and that is counted */
-    mono_ns next_held;   /* nothing is said before of what is held, refused, only observed */
+    uint32_t share;          /* that the others' reports know of */
+    mono_ns share_until;     /* what it has less now is not in them before; 0: they know */
+    mono_ns looked_at;       /* for having failed */
+    mono_ns next_try;        /* a guard kept it in: it is not asked again before */
+    double places;           /* of the probes since the first, among its peers */
+    mono_ns bad_at;          /* a suspect last failed or was late, or became one */
+    enum scope_kind cut_for; /* a suspect for the sake of its zone, version; NONE: its own */
+    uint32_t passed;         /* requests in a row, as fast as its peers' and no failure */
+    mono_ns next_line;       /* no line about what is held back before */
+    bool ruled;              /* a rule speaks against it, and that is counted */
+    mono_ns next_held;       /* nothing is said before of what is held, refused, only observed */
     mono_ns next_refused;
     mono_ns next_observed;
     enum alarm alarms[DETECT_LINE_COUNT];
@@ -46,6 +47,8 @@ struct detection {
     enum scope_kind said;      /* the last verdict that was told */
     uint32_t learnt;           /* in the half second under way */
     uint32_t doubted;          /* of these, for what this proxy itself has */
+    struct detect_rate doubts; /* the same lately */
+    uint64_t asked;            /* attempts but retries, as last read */
     mono_ns next_turn;         /* the half second under way ends */
     mono_ns next_glance;       /* a tenth of it does */
     mono_ns next_look;         /* at all hosts, not before; 0: whenever there is a tick */

@@ -70,6 +70,15 @@ static void move(struct watched *c, uint32_t index, const struct strata *s)
     h->usual = h->offset = h->usual_slow = 0;
 }
 
+/* Attempts but retries: what comes of a trouble does not count as its cause. */
+static uint64_t asked_of(const struct watched *c)
+{
+    uint64_t attempts = cluster_state_sum(c->state, CLUSTER_upstream_rq_total);
+    uint64_t retries = cluster_state_sum(c->state, CLUSTER_upstream_rq_retry);
+
+    return attempts > retries ? attempts - retries : 0;
+}
+
 void detection_stratify(struct watched *c)
 {
     struct detection *d = c->detection;
@@ -81,6 +90,8 @@ void detection_stratify(struct watched *c)
         d->scoped[i] = (struct scope_host){
             .name = {[SCOPE_ZONES] = name_of(e->zone), [SCOPE_VERSIONS] = name_of(e->version)}};
     }
+    if (d->asked == 0)
+        d->asked = asked_of(c);
     scope_adopt(&d->scope, &d->judge, d->scoped, c->roster.count);
     find_strata(c, &strata);
     for (uint32_t i = 0; i < c->roster.count; i++)
@@ -96,13 +107,26 @@ static bool is_out(const struct host *h)
            atomic_load_explicit(&h->last_trigger, memory_order_relaxed) != OUTLIER_NONE;
 }
 
+/* What is done to it, and for whose sake. */
+static void see(struct watched *c, uint32_t index)
+{
+    const struct host *h = host_of(c, index);
+    enum scope_kind cut_for = c->detection->notes[index].cut_for;
+    struct scope_host *seen = &c->detection->scoped[index];
+    bool suspect = h->life.state == LIFE_SUSPECT;
+
+    seen->out = is_out(h);
+    seen->suspect = suspect && cut_for == SCOPE_NONE;
+    seen->cut_for = suspect ? cut_for : SCOPE_NONE;
+}
+
 static void look(struct watched *c)
 {
     if (c->detection->looked)
         return;
     c->detection->looked = true;
     for (uint32_t i = 0; i < c->roster.count; i++)
-        c->detection->scoped[i].out = is_out(host_of(c, i));
+        see(c, i);
     (void)scope_look(&c->detection->scope);
 }
 
@@ -165,14 +189,23 @@ static void shift(struct watched *c, mono_ns now)
     }
 }
 
-/* Most of what was seen in the half second is to be doubted. */
-static enum scope_caller caller_of(const struct watched *c)
-{
-    const struct detection *d = c->detection;
+#define DOUBT_KEEPS  0.8 /* of what was seen, from one half second to the next */
+#define DOUBT_PARTLY 0.1 /* of what was seen lately */
+#define SEEN_LEAST   10.0
 
-    if (d->learnt == 0 || d->doubted * 2 < d->learnt)
-        return SCOPE_CALLER_WELL;
-    return c->watch->cut_off ? SCOPE_CALLER_CUT_OFF : SCOPE_CALLER_LATE;
+/* Most of what was seen in the half second is to be doubted, or some of what was lately. */
+static enum scope_caller caller_of(struct watched *c)
+{
+    struct detection *d = c->detection;
+    bool most = d->learnt > 0 && d->doubted * 2 >= d->learnt;
+
+    d->doubts.tries = DOUBT_KEEPS * d->doubts.tries + d->learnt;
+    d->doubts.bad = DOUBT_KEEPS * d->doubts.bad + d->doubted;
+    if (most)
+        return c->watch->cut_off ? SCOPE_CALLER_CUT_OFF : SCOPE_CALLER_LATE;
+    return d->doubts.tries >= SEEN_LEAST && d->doubts.bad >= DOUBT_PARTLY * d->doubts.tries
+               ? SCOPE_CALLER_PARTLY
+               : SCOPE_CALLER_WELL;
 }
 
 static void learn_path(struct watched *c, uint32_t index)
@@ -188,13 +221,24 @@ static void learn_path(struct watched *c, uint32_t index)
     n->path_retransmits = retransmits;
 }
 
+static void learn_demand(struct watched *c)
+{
+    uint64_t asked = asked_of(c);
+
+    if (asked > c->detection->asked)
+        scope_learn_demand(&c->detection->scope, (double)(asked - c->detection->asked));
+    c->detection->asked = asked;
+}
+
 void detection_scope_turn(struct watched *c, mono_ns now)
 {
     for (uint32_t i = 0; i < c->roster.count; i++) {
-        c->detection->scoped[i].out = is_out(host_of(c, i));
+        see(c, i);
         learn_path(c, i);
     }
+    learn_demand(c);
     scope_turn(&c->detection->scope, caller_of(c));
+    c->lossy = scope_doubts(&c->detection->scope);
     c->detection->learnt = c->detection->doubted = 0;
     shift(c, now);
     say_verdict(c, now);

@@ -39,6 +39,7 @@ struct watched {
     struct detection *detection; /* NULL: off */
     struct effects *effects;     /* the same */
     struct detect_rate connects; /* lately, and those that came to nothing: caller.h */
+    bool lossy;                  /* our own link is: no wait says anything of a host */
     mono_ns changed_at;          /* a health was last published */
     uint32_t changed_slot;       /* whose */
 };

@@ -363,7 +363,7 @@ static void learn(struct outlier_watch *w, struct evidence *e, mono_ns now)
     if (index == UINT32_MAX)
         return;
     caller_learn(c, e);
-    if (caller_believes(w, e, now))
+    if (caller_believes(c, e, now))
         detection_learn(c, index, e, now);
     else
         detection_doubt(c);

@@ -14,9 +14,12 @@ void attempt_learn(struct exchange *x, enum outlier_report report, uint32_t stat
                    struct actions *out)
 {
     uint32_t host = attempt_present(x)->host;
-    outlier_triggers triggers = outlier_learn(&x->cluster->hosts.at[host]->runs,
-                                              &x->cluster->config->outlier, report, status, now);
+    outlier_triggers triggers;
 
+    if (witness_doubts(x->cluster, report))
+        return;
+    triggers = outlier_learn(&x->cluster->hosts.at[host]->runs, &x->cluster->config->outlier,
+                             report, status, now);
     if (triggers != 0)
         actions_add(out,
                     (struct action){.kind = ACTION_ACCUSE, .host = host, .triggers = triggers});

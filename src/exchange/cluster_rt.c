@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "exchange/witness.h"
 #include "policy/lb.h"
 #include "policy/limit.h"
 #include "policy/outlier_runs.h"
@@ -203,6 +204,8 @@ bool cluster_rt_is_out(const struct cluster_rt *rt, uint32_t host)
 
 uint32_t cluster_rt_connect_failed(struct cluster_rt *rt, uint32_t host, mono_ns now)
 {
+    if (witness_doubts(rt, OUTLIER_CONNECT_FAILED))
+        return 0;
     return outlier_learn(&rt->hosts.at[host]->runs, &rt->config->outlier, OUTLIER_CONNECT_FAILED, 0,
                          now);
 }

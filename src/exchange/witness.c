@@ -25,6 +25,12 @@ static uint32_t micros(mono_ns from, mono_ns to)
     return us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
 }
 
+bool witness_doubts(const struct cluster_rt *rt, enum outlier_report report)
+{
+    return (report == OUTLIER_TIMED_OUT || report == OUTLIER_CONNECT_FAILED) &&
+           rt->witness != NULL && rt->config->detection.on && rt->witness->late;
+}
+
 /* When the host had the whole request. */
 static mono_ns asked_at(const struct exchange *x, const struct attempt *a)
 {

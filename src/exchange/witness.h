@@ -36,6 +36,9 @@ void witness_end(struct exchange *x, enum evidence_outcome outcome, mono_ns now)
 /* It comes to nothing that would be evidence. */
 void witness_forget(struct exchange *x);
 
+/* Was it waited for in vain while our own loop was late? It is no sign of the host then. */
+bool witness_doubts(const struct cluster_rt *rt, enum outlier_report report);
+
 /* Tells of those that have become late. */
 void witness_look(struct cluster_rt *rt, mono_ns now);
 

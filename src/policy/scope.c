@@ -116,8 +116,6 @@ void scope_learn_path(struct scope *s, uint32_t index, double requests, double r
 }
 
 #define PATH_KEEPS   0.9 /* connections tell once a second: some five seconds */
-#define USUAL_RATE   (1.0 / 600)
-#define SLOW_RATE    (1.0 / 2400) /* while something is wrong */
 #define VERSION_RATE 0.01
 
 static bool is_calm(const struct scope *s)
@@ -125,12 +123,13 @@ static bool is_calm(const struct scope *s)
     return s->now.kind == SCOPE_NONE || s->now.kind == SCOPE_CLASS_SKEW;
 }
 
+/* At first the mean, then what it was in the last minutes. */
 static void learn_one(const struct scope *s, struct scope_usual *u, uint32_t class, double bins)
 {
-    double rate = is_calm(s) ? USUAL_RATE : SLOW_RATE;
+    double rate = is_calm(s) ? USUAL_SPEED : SLOW_SPEED;
 
-    if (u->learnt[class] < SCOPE_LEARNING)
-        rate = 1.0 / (++u->learnt[class]);
+    if (is_calm(s) || u->learnt[class] < SCOPE_LEARNING)
+        rate = fmax(rate, 1.0 / ++u->learnt[class]);
     u->bins[class] += rate * (bins - u->bins[class]);
 }
 
@@ -220,105 +219,10 @@ static struct scope_verdict of_groups(const struct scope *s)
     return zone.kind == SCOPE_ZONE && zone.hosts > version.hosts ? zone : version;
 }
 
-/* --- all hosts --- */
-
-#define COMMON_RATE    0.1
-#define CONNECTS_FINE  0.05
-#define ALIKE          0.4054651081081644  /* ln 1.5: between most hosts, ... */
-#define ALIKE_TIMES    4.0                 /* ... or so many deviations; */
-#define ALIKE_FROM     0.2                 /* most: all but a fifth at each end */
-#define PAST_THE_USUAL 0.26236426446749106 /* ln 1.3 */
-
-static struct scope_group everybody(const struct scope *s)
-{
-    struct scope_group g = {.hosts = 0};
-
-    for (uint32_t i = 0; i < s->judge->count; i++)
-        scope_count_host(&g, s, i);
-    return g;
-}
-
-/* Nearly all hosts fail a tenth or more. */
-static bool all_fail(const struct scope *s, enum scope_sign sign, struct scope_verdict *v)
-{
-    *v = (struct scope_verdict){.sign = sign};
-    for (uint32_t i = 0; i < s->judge->count; i++) {
-        const struct detect_rate *r = scope_rate(s, i, (uint32_t)sign);
-
-        if (!scope_takes_part(s, i) || r->tries < TRIES_LEAST)
-            continue;
-        v->of++;
-        v->hosts += r->bad >= COMMON_RATE * r->tries;
-        v->share += r->bad / r->tries;
-    }
-    v->share = v->of == 0 ? 0 : v->share / v->of;
-    v->others = v->share;
-    return v->of >= GROUP_LEAST && v->hosts >= ZONE_SHARE * v->of;
-}
-
-static bool all_alike(const struct scope *s, const struct scope_group *all)
-{
-    double most = fmax(ALIKE, ALIKE_TIMES * s->judge->deviation);
-
-    return all->known == 0 ||
-           scope_reached(all, ALIKE_FROM) - scope_reached(all, 1 - ALIKE_FROM) <= most;
-}
-
-static bool connects_are_fine(const struct scope_group *all)
-{
-    const struct detect_rate *r = &all->rates[DETECT_OF_CONNECTS];
-
-    return r->bad <= CONNECTS_FINE * fmax(r->tries, TRIES_LEAST);
-}
-
-static enum scope_kind kind_of_all(const struct scope *s, const struct scope_group *all)
-{
-    return connects_are_fine(all) && all_alike(s, all) ? SCOPE_DEPENDENCY : SCOPE_FLEET;
-}
-
-/* Where all have to queue, and nobody stands out. */
-static bool is_short_of_capacity(const struct scope *s)
-{
-    if (!s->judge->saturated)
-        return false;
-    for (uint32_t i = 0; i < s->judge->count; i++) {
-        const struct detect_host *h = s->judge->hosts[i];
-
-        if (h->serving && h->rated && h->ratio >= h->gate && h->ratio - h->usual >= h->gate / 2)
-            return false;
-    }
-    return true;
-}
-
-static struct scope_verdict of_all(const struct scope *s)
-{
-    static const enum scope_sign signs[] = {SCOPE_BY_CONNECTS, SCOPE_BY_ERRORS, SCOPE_BY_AGE};
-    struct scope_group all = everybody(s);
-    struct scope_verdict v;
-
-    if (is_short_of_capacity(s))
-        return (struct scope_verdict){.kind = SCOPE_CAPACITY,
-                                      .sign = SCOPE_BY_LATENCY,
-                                      .hosts = all.hosts,
-                                      .of = all.hosts,
-                                      .ratio = s->judge->fleet.ratio};
-    for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
-        if (!all_fail(s, signs[i], &v))
-            continue;
-        v.kind = kind_of_all(s, &all);
-        return v;
-    }
-    v = (struct scope_verdict){.sign = SCOPE_BY_LATENCY,
-                               .hosts = all.known,
-                               .of = all.hosts,
-                               .ratio = s->judge->fleet.ratio};
-    v.kind = s->judge->fleet.slow && all.hosts >= GROUP_LEAST ? kind_of_all(s, &all) : SCOPE_NONE;
-    return v;
-}
-
 /* --- one class of requests --- */
 
 #define CLASS_LEAST 10.0 /* answers lately */
+#define CLASS_KNOWN 20   /* half seconds in which what is usual of it was learnt */
 
 /* The classes' shift that nearly all hosts reach. */
 static bool class_is_slow(const struct scope *s, uint32_t class, struct scope_verdict *v)
@@ -330,7 +234,7 @@ static bool class_is_slow(const struct scope *s, uint32_t class, struct scope_ve
         const struct detect_host *d = s->judge->hosts[i];
         const struct scope_usual *usual = &s->zones[s->hosts[i].group[SCOPE_ZONES]];
 
-        if (!d->serving || d->median[class] == 0 || usual->learnt[class] < SCOPE_LEARNING)
+        if (!d->serving || d->median[class] == 0 || usual->learnt[class] < CLASS_KNOWN)
             continue;
         seen += d->seen[class];
         scope_count_shift(&g, peer_log_ratio((d->median[class] - 1) / 2.0 - usual->bins[class]));
@@ -377,7 +281,7 @@ static struct scope_verdict of_hosts(const struct scope *s)
         if (!scope_takes_part(s, i))
             continue;
         v.of++;
-        v.hosts += s->hosts[i].out || is_accused(s, i);
+        v.hosts += s->hosts[i].out || s->hosts[i].suspect || is_accused(s, i);
         v.nats = fmax(v.nats, worst_sum(s->judge, i));
     }
     if (v.hosts > 0)
@@ -425,17 +329,27 @@ static struct scope_verdict of_mixes(const struct scope *s)
     return v;
 }
 
+/* What they see is left out: all else is as it seems. */
+static struct scope_verdict of_some_loops(const struct scope *s)
+{
+    struct scope_verdict v = {.kind = SCOPE_NONE, .sign = SCOPE_BY_LATENCY};
+
+    if (s->caller == SCOPE_CALLER_PARTLY)
+        v = (struct scope_verdict){.kind = SCOPE_CALLER, .sign = SCOPE_BY_LATENCY, .partly = true};
+    return v;
+}
+
 /* --- the verdict --- */
 
 static struct scope_verdict decide(const struct scope *s)
 {
     static struct scope_verdict (*const each[])(const struct scope *s) = {
-        of_groups, of_all, of_hosts, of_classes, of_mixes};
+        of_groups, scope_of_path, scope_of_all, of_hosts, of_classes, of_mixes, of_some_loops};
     struct scope_verdict v = {.kind = SCOPE_CALLER, .sign = SCOPE_BY_LATENCY};
 
     if (s->caller == SCOPE_CALLER_CUT_OFF)
         v.sign = SCOPE_BY_CONNECTS;
-    if (s->caller != SCOPE_CALLER_WELL)
+    if (s->caller == SCOPE_CALLER_CUT_OFF || s->caller == SCOPE_CALLER_LATE)
         return v;
     for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
         v = each[i](s);
@@ -446,15 +360,16 @@ static struct scope_verdict decide(const struct scope *s)
 }
 
 /* Nothing may be done to a node meanwhile; else a verdict makes room for any other. */
-static bool holds_back(enum scope_kind k)
+static bool holds_back(const struct scope_verdict *v)
 {
-    return k != SCOPE_NONE && k != SCOPE_NODE && k != SCOPE_NODES && k != SCOPE_CLASS_SKEW;
+    return v->kind != SCOPE_NONE && v->kind != SCOPE_NODE && v->kind != SCOPE_NODES &&
+           v->kind != SCOPE_CLASS_SKEW && !v->partly;
 }
 
 const struct scope_verdict *scope_look(struct scope *s)
 {
     struct scope_verdict v = decide(s);
-    bool weaker = v.kind == SCOPE_NONE || (holds_back(s->now.kind) && !holds_back(v.kind));
+    bool weaker = v.kind == SCOPE_NONE || (holds_back(&s->now) && !holds_back(&v));
 
     if (weaker && s->now.kind != SCOPE_NONE && s->judge->bucket < s->until)
         return &s->now;
@@ -472,7 +387,13 @@ void scope_turn(struct scope *s, enum scope_caller caller)
         s->hosts[i].path.bad *= PATH_KEEPS;
     }
     learn_usual(s);
+    scope_turn_all(s);
     (void)scope_look(s);
+}
+
+bool scope_doubts(const struct scope *s)
+{
+    return s->now.kind == SCOPE_CALLER && s->now.sign == SCOPE_BY_PATH;
 }
 
 /* --- what it means to a host --- */
@@ -502,6 +423,26 @@ static bool is_of_all(const struct scope_verdict *v, enum detect_line line)
     return v->sign == SCOPE_BY_CONNECTS;
 }
 
+/*
+ * Its zone or version got a smaller share for what all of it had, and most of it still has: with so
+ * few requests they cannot show once more that it is common, and a single one of them may seem so.
+ */
+static enum scope_kind fate_of(const struct scope *s, uint32_t index)
+{
+    enum scope_kind kind = s->hosts[index].cut_for;
+    enum scope_by by = kind == SCOPE_VERSION ? SCOPE_VERSIONS : SCOPE_ZONES;
+    uint32_t others = 0, cut = 0;
+
+    for (uint32_t i = 0; i < s->judge->count && kind != SCOPE_NONE; i++) {
+        if (i == index || s->hosts[i].group[by] != s->hosts[index].group[by] ||
+            !scope_takes_part(s, i))
+            continue;
+        others++;
+        cut += s->hosts[i].cut_for == kind;
+    }
+    return cut > 0 && cut * 2 >= others ? kind : SCOPE_NODE;
+}
+
 enum scope_kind scope_says(const struct scope *s, uint32_t index, enum detect_line line)
 {
     const struct scope_verdict *v = &s->now;
@@ -512,7 +453,7 @@ enum scope_kind scope_says(const struct scope *s, uint32_t index, enum detect_li
     case SCOPE_NODE:
     case SCOPE_NODES:
     case SCOPE_CLASS_SKEW:
-        return SCOPE_NODE;
+        return fate_of(s, index);
     case SCOPE_ZONE:
         concerned = v->groups > 1 || scope_concerns(s, index);
         break;
@@ -527,12 +468,12 @@ enum scope_kind scope_says(const struct scope *s, uint32_t index, enum detect_li
         concerned = line != DETECT_CONNECTS;
         break;
     case SCOPE_CALLER:
-        concerned = line != DETECT_ERRORS_SOME && line != DETECT_ERRORS_MANY;
+        concerned = !v->partly && line != DETECT_ERRORS_SOME && line != DETECT_ERRORS_MANY;
         break;
     case SCOPE_KIND_COUNT:
         break;
     }
-    return concerned ? v->kind : SCOPE_NODE;
+    return concerned ? v->kind : fate_of(s, index);
 }
 
 /* --- a host that is the first of many --- */

@@ -8,6 +8,13 @@
  * judge's threshold, or where nearly all lean the same way and what they show together is past the
  * whole of it: nats, n KL(share of failures, that of the other groups), or of their medians.
  *
+ * What all have is the caller's where segments to nearly all of them have to be sent again: no
+ * host, zone or dependency does that. It is want of capacity where more was asked of each host than
+ * usual (n requests against the e that are usual: n ln(n/e) - (n - e) nats) before or as they
+ * became late, or where they say themselves that they are full; a dependency is slow at an
+ * unchanged demand. What callers ask again because it was late comes after it, and does not count.
+ * In-flight does not tell the two apart: by Little's law it grows with any latency.
+ *
  * Sources: reference/detection.md B16 to B18 ("zone vs node"); the likelihood ratio of a window
  * against the peers' rate is Wilks, 1938. Pure; control thread only.
  */
@@ -61,16 +68,23 @@ enum scope_by { SCOPE_ZONES, SCOPE_VERSIONS, SCOPE_BY_COUNT };
 
 #define SCOPE_RATE_COUNT (DETECT_KIND_COUNT + 1) /* the judge's kinds, then the path */
 
+/* Half seconds: then nothing is left of the answers whose median it was. */
+#define SCOPE_PLACES 5
+
 struct scope_host {
     uint64_t name[SCOPE_BY_COUNT];  /* stands for that of its zone, version; 0: it has none */
     uint32_t group[SCOPE_BY_COUNT]; /* numbers of scope_adopt's */
     bool out;                       /* accused, and out for it */
+    bool suspect;                   /* or has a smaller share for it */
+    enum scope_kind cut_for;        /* or has it for the sake of its ZONE, VERSION; NONE: not */
     uint32_t marked; /* the half second after the last in which it was past half of the threshold */
     mono_ns asked;   /* it was last asked whose its trouble is, ... */
     mono_ns asked_first;     /* ... and that without a break since */
     struct detect_rate path; /* requests lately, and segments that were sent to it again */
     bool known;              /* |shift| is */
     double shift;            /* natural logarithm: its median to what is usual in its zone */
+    double
+        places[SCOPE_PLACES]; /* the same to all hosts', less its usual one, lately; NAN: unknown */
 };
 
 struct scope_verdict {
@@ -84,13 +98,16 @@ struct scope_verdict {
     double ratio;   /* natural logarithm: so much slower; 0: not by latency */
     double share;   /* of what they were given that failed ... */
     double others;  /* ... and of what the others were */
+    double demand;  /* CAPACITY: what is asked of each, to what is usual; 0: not known */
+    bool partly;    /* CALLER: some of our loops; what the others see is evidence */
     uint32_t since; /* half second */
 };
 
 /* What is wrong with us. */
 enum scope_caller {
     SCOPE_CALLER_WELL,
-    SCOPE_CALLER_LATE,   /* our loops are: latencies are no evidence */
+    SCOPE_CALLER_PARTLY, /* some of our loops are late: what they see is no evidence */
+    SCOPE_CALLER_LATE,   /* most of what is seen is seen late */
     SCOPE_CALLER_CUT_OFF /* unrelated clusters cannot be reached at once */
 };
 
@@ -99,12 +116,31 @@ struct scope_usual {
     uint32_t learnt[EVIDENCE_CLASS_MAX];
 };
 
+/* What is asked of a host that gets its whole share. */
+struct scope_demand {
+    double now;      /* requests in the half second under way */
+    double requests; /* lately, of all ... */
+    double shares;   /* ... and how many hosts there were for them, each half second */
+    double usual;    /* requests of a host and half second */
+    uint32_t learnt; /* half seconds */
+    bool first;      /* more than usual was asked before all had the same trouble, or as it began */
+};
+
+/* How far apart the hosts are while all have the same trouble. */
+struct scope_spread {
+    double sum;    /* of each host's place times its place SCOPE_PLACES half seconds earlier: */
+    double weight; /* the mean is what the places vary by themselves, without chance */
+};
+
 struct scope {
     const struct detect *judge;
     struct scope_host *hosts;                         /* as the judge's */
     uint64_t names[SCOPE_BY_COUNT][SCOPE_GROUPS_MAX]; /* 0: none */
     struct scope_usual zones[SCOPE_GROUPS_MAX + 1];
     double versions[SCOPE_GROUPS_MAX]; /* natural logarithm: their usual place among the others */
+    struct scope_demand demand;
+    struct scope_spread spread;
+    uint32_t common_since; /* half second, from 1: all have the same trouble; 0: they have not */
     enum scope_caller caller;
     struct scope_verdict now;
     uint32_t until; /* half second up to which it holds though nothing is seen of it any more */
@@ -125,6 +161,12 @@ void scope_turn(struct scope *s, enum scope_caller caller);
 
 /* Since then host |index| ended so many requests, and so many segments were sent to it again. */
 void scope_learn_path(struct scope *s, uint32_t index, double requests, double retransmits);
+
+/* So many requests went to the hosts since the last turn; not those that were sent again. */
+void scope_learn_demand(struct scope *s, double requests);
+
+/* Is our own link what is wrong, so that no wait says anything of a host? */
+bool scope_doubts(const struct scope *s);
 
 /* The verdict as of now. */
 const struct scope_verdict *scope_look(struct scope *s);

@@ -143,8 +143,7 @@ static double usual_shift(const struct scope_table *t, uint32_t g)
     return n == 0 ? (double)NAN : sorted[(n - 1) / 2];
 }
 
-/* n KL(q, p) */
-static double nats_of(const struct detect_rate *r, double p)
+double scope_nats(const struct detect_rate *r, double p)
 {
     double q = rate_of(r);
 
@@ -190,7 +189,7 @@ static bool fails(const struct scope *s, const struct scope_table *t, uint32_t g
     v->others = usual_rate(t, g, (uint32_t)v->sign);
     if (v->others < 0 || v->share < fmax(BAD_LEAST, BAD_TIMES * v->others))
         return false;
-    v->nats = nats_of(r, v->others);
+    v->nats = scope_nats(r, v->others);
     count_leaning(s, t->by, g, v);
     return v->nats > s->judge->config.threshold && speaks_for_all(t, g, v);
 }

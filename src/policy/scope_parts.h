@@ -21,6 +21,9 @@
 #define DEVIATION_SURE  1.2533 /* mean absolute deviation to standard deviation */
 #define DEVIATION_LEAST 0.04
 
+#define USUAL_SPEED (1.0 / 600)  /* a half second: what is usual follows in five minutes */
+#define SLOW_SPEED  (1.0 / 2400) /* while something is wrong */
+
 /* Histogram of shifts. */
 #define SHIFT_BINS 160
 #define SHIFT_STEP 0.05
@@ -61,6 +64,16 @@ bool scope_lags(const struct scope *s, const struct scope_table *t, uint32_t g,
 
 /* Of host |index|; |kind|: one of detect_kind, or DETECT_KIND_COUNT: the path. */
 const struct detect_rate *scope_rate(const struct scope *s, uint32_t index, uint32_t kind);
+
+/* n KL(q, p): that many nats against a share of failures |p|. */
+double scope_nats(const struct detect_rate *r, double p);
+
+/* What the hosts have in common as a whole: scope_all.c. */
+struct scope_verdict scope_of_path(const struct scope *s);
+struct scope_verdict scope_of_all(const struct scope *s);
+
+/* A half second is over: what was asked in it, and where the hosts are among each other. */
+void scope_turn_all(struct scope *s);
 
 bool scope_takes_part(const struct scope *s, uint32_t index);
 bool scope_is_marked(const struct scope *s, uint32_t index);

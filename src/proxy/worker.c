@@ -156,6 +156,7 @@ static void read_mail(struct worker *w)
 /* --- evidence --- */
 
 #define LOOKOUT_EVERY (25 * NS_PER_MS)
+#define LOOKOUT_FOR   NS_PER_S /* after the last attempt, too: by it a loop sees how late it is */
 
 static void on_lookout(struct timer *t, mono_ns now)
 {
@@ -175,7 +176,9 @@ static void tell_watch(struct worker *w)
     if (w->witness.lost > 0)
         worker_count(w, WORKER_evidence_lost, w->witness.lost);
     w->witness.lost = 0;
-    if (w->witness.open > 0 && !timer_armed(&w->lookout))
+    if (w->witness.open > 0)
+        w->lookout_until = mono_after(w->now, LOOKOUT_FOR);
+    if (w->now < w->lookout_until && !timer_armed(&w->lookout))
         wheel_arm(&w->wheel, &w->lookout, mono_after(w->now, LOOKOUT_EVERY));
 }
 

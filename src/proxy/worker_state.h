@@ -110,6 +110,7 @@ struct worker {
     struct witness witness;
     struct lag_health health;
     struct timer lookout; /* for attempts that become late */
+    mono_ns lookout_until;
     struct timer accept_retry;
     struct timer drain_end;
     bool accepting_paused;

@@ -82,7 +82,7 @@ static void syn_came(struct conn *c, mono_ns now)
     struct net_site *there = listening(c->site);
     struct sim_listener *l;
 
-    if (p->black_hole) {
+    if (p->black_hole || world_chance(c->net->world, p->loss_permille)) {
         try_again(c, now);
         return;
     }

@@ -8,6 +8,8 @@
 #include "sim/laws.h"
 
 #define SERVER_WORKERS 4 /* where they have no end of them, no queue ever grows */
+#define STRANGERS      3
+#define STRANGER_RATE  12
 
 const char *ordeal_fault_text(enum ordeal_fault f)
 {
@@ -22,7 +24,10 @@ struct ordeal {
     struct rig rig;
     struct laws laws;
     struct crowd crowd;
+    struct crowd strangers;
     struct onlooker onlooker;
+    const struct ordeal_plan *plan;
+    struct world_event throttle;
 };
 
 /* --- what the seed says --- */
@@ -40,7 +45,7 @@ static uint64_t bits(uint32_t n)
 /* A fault that one host may have, large enough to be noticed and no larger than in life. */
 static void choose_fault(struct ordeal_plan *o, struct rng *rng)
 {
-    o->fault = (enum ordeal_fault)rng_below(rng, ORDEAL_FAULT_COUNT);
+    o->fault = (enum ordeal_fault)rng_below(rng, ORDEAL_REFUSES + 1);
     switch (o->fault) {
     case ORDEAL_SLOW:
     case ORDEAL_RAMP:
@@ -60,10 +65,28 @@ static void choose_fault(struct ordeal_plan *o, struct rng *rng)
         o->size = between(rng, 0.3, 1);
         break;
     case ORDEAL_REFUSES:
+    case ORDEAL_THROTTLED:
+    case ORDEAL_STOPPED:
+    case ORDEAL_LOSSY:
+    case ORDEAL_CUT_OFF:
     case ORDEAL_FAULT_COUNT:
         o->size = 1;
         break;
     }
+}
+
+/* What this proxy itself may have, or its machine, or its link. */
+static void choose_own_fault(struct ordeal_plan *o, struct rng *rng)
+{
+    o->fault = (enum ordeal_fault)(ORDEAL_THROTTLED + rng_below(rng, 4));
+    o->size = 1;
+    if (o->fault == ORDEAL_THROTTLED)
+        o->size = between(rng, 0.5, 0.9);
+    if (o->fault == ORDEAL_STOPPED)
+        o->size = between(rng, 1.5, 2);
+    if (o->fault == ORDEAL_LOSSY)
+        o->size = between(rng, 0.1, 0.25);
+    o->one_loop = rng_below(rng, 2) == 0;
 }
 
 /* What all, or many, have alike: they are slow, or they fail. */
@@ -125,11 +148,14 @@ static void choose_met(struct ordeal_plan *o, struct rng *rng)
         o->met = UINT64_C(1) << rng_below(rng, hosts);
         break;
     case SCOPE_CAPACITY:
+        o->usual_load = between(rng, 0.4, 0.8);
         o->size = between(rng, 1.05, 1.3);
         o->met = bits(hosts);
         break;
-    case SCOPE_NONE:
     case SCOPE_CALLER:
+        choose_own_fault(o, rng);
+        break;
+    case SCOPE_NONE:
     case SCOPE_KIND_COUNT:
         break;
     }
@@ -139,6 +165,7 @@ static void choose_settings(struct rig_settings *s, struct rng *rng)
 {
     s->workers = 1 + rng_below(rng, 4);
     s->hosts = 8 + rng_below(rng, 5);
+    s->strangers = STRANGERS;
     rig_settings_detect(s, PROFILE_ADAPTIVE);
     s->cluster.connect_timeout = 250 * NS_PER_MS;
     s->cluster.limits.max_retries = 1000;
@@ -211,13 +238,17 @@ static void strike(struct server *s, const struct ordeal_plan *o)
     case ORDEAL_REFUSES:
         server_kill(s, DEATH_BY_RESET);
         break;
+    case ORDEAL_THROTTLED:
+    case ORDEAL_STOPPED:
+    case ORDEAL_LOSSY:
+    case ORDEAL_CUT_OFF:
     case ORDEAL_FAULT_COUNT:
         break;
     }
     s->blamable = true;
 }
 
-/* |size| times of what the hosts' workers can do is asked for; until then, half of it. */
+/* |size| times of what the hosts' workers can do is asked for. */
 static uint32_t crowd_of(const struct ordeal_plan *o, double size)
 {
     double work = (double)o->service * exp(o->sigma * o->sigma / 2) / (double)NS_PER_S;
@@ -225,12 +256,73 @@ static uint32_t crowd_of(const struct ordeal_plan *o, double size)
     return (uint32_t)(size * SERVER_WORKERS / work * o->settings.hosts);
 }
 
-/* Our own loops come late. */
-static void stall(struct world *w)
+/* --- our own trouble --- */
+
+static void hold_all(struct rig *r, mono_ns until)
 {
-    w->stall = 200 * NS_PER_MS;
-    w->stall_permille = 100;
+    for (uint32_t i = 0; i < r->settings.workers; i++)
+        world_loop_hold(&r->workers[i].loop, until);
+    world_loop_hold(&r->control_loop, until);
 }
+
+/* Clients keep few connections: a worker may have none, and nobody misses it. */
+static struct world_loop *busiest(struct rig *r)
+{
+    struct world_loop *most = &r->workers[0].loop;
+
+    for (uint32_t i = 1; i < r->settings.workers; i++)
+        most = r->workers[i].loop.turns > most->turns ? &r->workers[i].loop : most;
+    return most;
+}
+
+#define QUOTA_PERIOD (100 * NS_PER_MS) /* as the kernel's for a group of processes */
+
+static void throttle(struct world_event *e, mono_ns now)
+{
+    struct ordeal *x = CONTAINER_OF(e, struct ordeal, throttle);
+
+    hold_all(&x->rig, now + (span_ns)(x->plan->size * (double)QUOTA_PERIOD));
+    world_arm(&x->rig.world, e, mono_after(now, QUOTA_PERIOD));
+}
+
+static void set_loss(struct rig *r, uint32_t loss)
+{
+    for (struct list *l = r->net.sites.next; l != &r->net.sites; l = l->next)
+        CONTAINER_OF(l, struct net_site, link)->path.loss_permille = loss;
+}
+
+/* The way to all hosts, of whatever cluster. */
+static void set_black_hole(struct rig *r, bool on)
+{
+    for (uint32_t i = 0; i < r->settings.hosts + r->settings.strangers; i++)
+        r->servers[i].site->path.black_hole = on;
+}
+
+static void strike_self(struct ordeal *x, const struct ordeal_plan *o)
+{
+    struct rig *r = &x->rig;
+    mono_ns stopped_until = r->world.now + (span_ns)(o->size * (double)NS_PER_S);
+
+    if (o->fault == ORDEAL_THROTTLED)
+        world_arm(&r->world, &x->throttle, r->world.now);
+    if (o->fault == ORDEAL_STOPPED && o->one_loop)
+        world_loop_hold(busiest(r), stopped_until);
+    else if (o->fault == ORDEAL_STOPPED)
+        hold_all(r, stopped_until);
+    if (o->fault == ORDEAL_LOSSY)
+        set_loss(r, permille(o->size));
+    if (o->fault == ORDEAL_CUT_OFF)
+        set_black_hole(r, true);
+}
+
+static void recover(struct ordeal *x)
+{
+    world_cancel(&x->rig.world, &x->throttle);
+    set_loss(&x->rig, 0);
+    set_black_hole(&x->rig, false);
+}
+
+/* --- begin and end --- */
 
 static void begin_trouble(struct ordeal *x, const struct ordeal_plan *o)
 {
@@ -239,7 +331,7 @@ static void begin_trouble(struct ordeal *x, const struct ordeal_plan *o)
     if (o->whose == SCOPE_CAPACITY)
         x->crowd.habits.rate = crowd_of(o, o->size);
     if (o->whose == SCOPE_CALLER)
-        stall(&r->world);
+        strike_self(x, o);
     for (uint32_t i = 0; i < o->settings.hosts; i++) {
         struct server *s = &r->servers[i];
 
@@ -254,14 +346,14 @@ static void begin_trouble(struct ordeal *x, const struct ordeal_plan *o)
 
 static uint32_t usual_rate(const struct ordeal_plan *o)
 {
-    return o->whose == SCOPE_CAPACITY ? crowd_of(o, 0.5) : o->rate * o->settings.hosts;
+    return o->whose == SCOPE_CAPACITY ? crowd_of(o, o->usual_load) : o->rate * o->settings.hosts;
 }
 
 static void end_trouble(struct ordeal *x, const struct ordeal_plan *o)
 {
     struct rig *r = &x->rig;
 
-    r->world.stall_permille = 0;
+    recover(x);
     x->crowd.habits.rate = usual_rate(o);
     for (uint32_t i = 0; i < o->settings.hosts; i++) {
         struct server *s = &r->servers[i];
@@ -276,19 +368,20 @@ static void end_trouble(struct ordeal *x, const struct ordeal_plan *o)
 
 static void lay_out(struct ordeal *x, const struct ordeal_plan *o)
 {
-    for (uint32_t i = 0; i < o->settings.hosts; i++) {
+    for (uint32_t i = 0; i < o->settings.hosts + o->settings.strangers; i++) {
         struct server *s = &x->rig.servers[i];
+        bool stranger = i >= o->settings.hosts;
 
         s->site->path.latency = 200 * NS_PER_US;
         s->site->path.jitter = 100 * NS_PER_US;
         s->mood.service = o->service;
         s->mood.pace.sigma = o->sigma;
-        if (o->whose == SCOPE_CLASS_SKEW) {
+        if (o->whose == SCOPE_CLASS_SKEW && !stranger) {
             s->mood.pace.heavy_permille = 200;
             s->mood.pace.heavy = 10;
             s->mood.pace.heavy_bytes = 32 * 1024;
         }
-        if (o->whose == SCOPE_CAPACITY)
+        if (o->whose == SCOPE_CAPACITY && !stranger)
             slots_init(&s->slots, SERVER_WORKERS, 200);
         s->usual_mood = s->mood;
         s->usual_path = s->site->path;
@@ -329,6 +422,7 @@ static void note(struct ordeal *x, const struct ordeal_plan *o, mono_ns begun,
 static void wind_up(struct ordeal *x, const struct ordeal_plan *o)
 {
     crowd_stop(&x->crowd);
+    crowd_stop(&x->strangers);
     world_run_for(&x->rig.world, o->settings.route.timeout + 2 * LAWS_SLACK);
     laws_check_quiet(&x->laws);
     if (!x->rig.world.failed)
@@ -340,18 +434,23 @@ static void wind_up(struct ordeal *x, const struct ordeal_plan *o)
 static void run(struct ordeal *x, const struct ordeal_plan *o, struct ordeal_result *out)
 {
     const struct crowd_habits habits = {.rate = usual_rate(o), .post_permille = 100, .small = 400};
+    struct crowd_habits elsewhere = habits;
     struct world *w = &x->rig.world;
     mono_ns begun = w->now + ORDEAL_BEFORE, ended = begun + ORDEAL_DURING;
-    uint64_t made;
+    uint64_t made, asked;
 
+    elsewhere.rate = STRANGER_RATE;
     crowd_start(&x->crowd, &x->rig.client, &habits, MONO_NEVER);
+    crowd_start(&x->strangers, &x->rig.stranger, &elsewhere, MONO_NEVER);
     world_run(w, begun);
     onlooker_forget(&x->onlooker);
     made = attempts(x);
+    asked = x->crowd.asked;
     begin_trouble(x, o);
     world_run(w, ended);
     note(x, o, begun, out);
     made = attempts(x) - made;
+    asked = x->crowd.asked - asked;
     end_trouble(x, o);
     world_run_for(w, ORDEAL_AFTER);
     for (uint32_t i = 0; i < o->settings.hosts; i++)
@@ -360,7 +459,7 @@ static void run(struct ordeal *x, const struct ordeal_plan *o, struct ordeal_res
     out->before = score_between(&x->rig.ledger, begun - ORDEAL_BEFORE / 2, begun);
     out->during = score_between(&x->rig.ledger, begun, ended);
     out->after = score_between(&x->rig.ledger, ended + ORDEAL_AFTER / 2, ended + ORDEAL_AFTER);
-    out->attempts = (double)made / (double)(out->during.asked == 0 ? 1 : out->during.asked);
+    out->attempts = (double)made / (double)(asked == 0 ? 1 : asked);
     out->good = !w->failed;
     out->digest = world_digest(w);
     memcpy(out->failure, w->failure, sizeof(out->failure));
@@ -374,6 +473,8 @@ bool ordeal_run(const struct ordeal_plan *o, struct ordeal_result *out)
     *out = (struct ordeal_result){.acted = MONO_NEVER};
     if (x == NULL)
         return false;
+    x->plan = o;
+    world_event_init(&x->throttle, throttle);
     if (rig_start(&x->rig, &o->settings)) {
         lay_out(x, o);
         laws_init(&x->laws, &x->rig, &o->settings);

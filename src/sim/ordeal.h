@@ -14,7 +14,7 @@
 #include "sim/rig.h"
 #include "sim/score.h"
 
-/* Constant after ORDEAL_, how it is told. */
+/* Constant after ORDEAL_, how it is told: what a host may have, then what the proxy may. */
 #define ORDEAL_FAULTS(X)                                                                           \
     X(SLOW, "slow")                                                                                \
     X(RAMP, "slow, little by little")                                                              \
@@ -23,7 +23,11 @@
     X(ERRORS, "errors")                                                                            \
     X(HANGS, "black hole")                                                                         \
     X(CUTS, "answers cut")                                                                         \
-    X(REFUSES, "refuses connects")
+    X(REFUSES, "refuses connects")                                                                 \
+    X(THROTTLED, "loops throttled")                                                                \
+    X(STOPPED, "loops stopped")                                                                    \
+    X(LOSSY, "own link lossy")                                                                     \
+    X(CUT_OFF, "cut off")
 
 #define X(constant, text) ORDEAL_##constant,
 enum ordeal_fault { ORDEAL_FAULTS(X) ORDEAL_FAULT_COUNT };
@@ -38,8 +42,10 @@ struct ordeal_plan {
     double sigma;          /* of its logarithm */
     enum scope_kind whose; /* SCOPE_NONE: all is well */
     enum ordeal_fault fault;
-    double size;  /* factor, or share */
-    uint64_t met; /* hosts, a bit each */
+    double size;       /* factor, or share; STOPPED: seconds */
+    uint64_t met;      /* hosts, a bit each */
+    bool one_loop;     /* STOPPED: the busiest worker alone, or the whole process */
+    double usual_load; /* CAPACITY: before, of what the hosts can do */
 };
 
 /* What the seed says. Whose trouble it is goes round: seed modulo the kinds. */

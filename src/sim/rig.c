@@ -79,37 +79,49 @@ static struct bytes address_text(struct arena *arena, const struct address *a)
     return arena_copy(arena, text_bytes(&t));
 }
 
-static const struct endpoint *make_endpoints(struct rig *r, struct arena *arena, uint64_t hosts,
-                                             uint32_t *count)
-{
-    struct endpoint *all = arena_take(arena, r->settings.hosts * sizeof(*all));
-    uint32_t i = 0;
+/* Of |count| servers from |first| on, those that |which| names, a bit each. */
+struct chosen {
+    uint32_t first;
+    uint32_t count;
+    uint64_t which;
+};
 
-    for (uint32_t server = 0; all != NULL && server < r->settings.hosts; server++) {
-        if ((hosts >> server & 1) == 0)
+static void make_endpoints(struct rig *r, struct arena *arena, const struct chosen *from,
+                           struct cluster *c)
+{
+    struct endpoint *all = arena_take(arena, from->count * sizeof(*all));
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; all != NULL && i < from->count; i++) {
+        uint32_t server = from->first + i;
+
+        if ((from->which >> i & 1) == 0)
             continue;
-        all[i].address = r->servers[server].address;
-        all[i].text = address_text(arena, &all[i].address);
-        all[i].hostname = r->settings.name == NULL ? all[i].text : bytes_of(r->settings.name);
-        all[i].zone = zone_of(r, server);
-        all[i].version = version_of(r, server);
-        all[i++].weight = 1;
+        all[n].address = r->servers[server].address;
+        all[n].text = address_text(arena, &all[n].address);
+        all[n].hostname = r->settings.name == NULL ? all[n].text : bytes_of(r->settings.name);
+        all[n].zone = zone_of(r, server);
+        all[n].version = version_of(r, server);
+        all[n++].weight = 1;
     }
-    *count = i;
-    return all;
+    c->endpoints = all;
+    c->endpoint_count = n;
 }
 
-static struct route *make_routes(const struct rig *r, struct snapshot *s)
+/* To cluster |to|; those with a class of their own before the one for all else. */
+static struct route *make_routes(const struct rig *r, struct snapshot *s, uint32_t named,
+                                 uint32_t to)
 {
     const struct rig_settings *set = &r->settings;
-    struct route *all = arena_take(&s->arena, (set->named_count + 1) * sizeof(*all));
+    struct route *all = arena_take(&s->arena, (named + 1) * sizeof(*all));
 
-    for (uint32_t i = 0; all != NULL && i <= set->named_count; i++) {
+    for (uint32_t i = 0; all != NULL && i <= named; i++) {
         all[i] = set->route;
         all[i].path = BYTES("/");
+        all[i].cluster = to;
         if (set->retry.policy.attempts > 0)
             all[i].retry = &set->retry;
-        if (i == set->named_count)
+        if (i == named)
             break;
         all[i].method_count = 1;
         all[i].methods = &set->named[i].method;
@@ -119,38 +131,72 @@ static struct route *make_routes(const struct rig *r, struct snapshot *s)
     return all;
 }
 
-static bool fill_snapshot(struct rig *r, struct snapshot *s, uint64_t hosts)
-{
-    struct cluster *c = arena_take(&s->arena, sizeof(*c));
-    struct route *routes = make_routes(r, s);
-    struct listener_config *l = arena_take(&s->arena, sizeof(*l));
+struct part {
+    uint32_t index;
+    struct bytes cluster;
+    struct bytes listener;
+    const struct address *address;
+    struct chosen hosts;
+};
 
-    if (c == NULL || routes == NULL || l == NULL)
+/* One cluster, and the listener before it. False: no memory. */
+static bool fill_part(struct rig *r, struct snapshot *s, const struct part *part, struct cluster *c,
+                      struct listener_config *l)
+{
+    uint32_t named = part->index == 0 ? r->settings.named_count : 0;
+    struct route *routes = make_routes(r, s, named, part->index);
+
+    if (routes == NULL)
         return false;
     *c = r->settings.cluster;
     cluster_follow(c, c->differences);
-    c->name = BYTES("backend");
+    c->name = part->cluster;
     c->stat_name = c->name;
-    c->endpoints = make_endpoints(r, &s->arena, hosts, &c->endpoint_count);
-    if (r->settings.name != NULL)
-        c->endpoint_count = 1; /* the others come by name */
+    make_endpoints(r, &s->arena, &part->hosts, c);
     *l = r->settings.listener;
-    l->name = BYTES("web");
-    l->address = r->address;
-    l->route_count = r->settings.named_count + 1;
+    l->name = part->listener;
+    l->address = *part->address;
+    l->route_count = named + 1;
     l->routes = routes;
+    return c->endpoints != NULL;
+}
+
+static void fill_process(const struct rig *r, struct snapshot *s)
+{
     s->version = 1;
-    s->listener_count = 1;
-    s->listeners = l;
-    s->cluster_count = 1;
-    s->clusters = c;
     s->workers = r->settings.workers;
     s->access_log.to = BYTES("off");
     s->outlier_event_log = r->settings.event_log;
     s->journal = r->settings.journal;
     s->drain_wait = r->settings.drain_wait;
     s->drain_timeout = r->settings.drain_timeout;
-    return c->endpoints != NULL;
+}
+
+static bool fill_snapshot(struct rig *r, struct snapshot *s, uint64_t hosts)
+{
+    const struct part parts[] = {
+        {0, BYTES("backend"), BYTES("web"), &r->address, {0, r->settings.hosts, hosts}},
+        {1,
+         BYTES("elsewhere"),
+         BYTES("other"),
+         &r->stranger_address,
+         {r->settings.hosts, r->settings.strangers, RIG_ALL_HOSTS}}};
+    uint32_t count = r->settings.strangers == 0 ? 1 : 2;
+    struct cluster *clusters = arena_take(&s->arena, count * sizeof(*clusters));
+    struct listener_config *listeners = arena_take(&s->arena, count * sizeof(*listeners));
+
+    if (clusters == NULL || listeners == NULL)
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (!fill_part(r, s, &parts[i], &clusters[i], &listeners[i]))
+            return false;
+    if (r->settings.name != NULL)
+        clusters[0].endpoint_count = 1; /* the others come by name */
+    s->listener_count = s->cluster_count = count;
+    s->listeners = listeners;
+    s->clusters = clusters;
+    fill_process(r, s);
+    return true;
 }
 
 bool rig_reload(struct rig *r, uint64_t hosts)
@@ -286,9 +332,14 @@ static span_ns patience(const struct route *route)
     return (route->timeout < route->per_try_timeout ? route->timeout : route->per_try_timeout) / 2;
 }
 
+static uint32_t all_servers(const struct rig *r)
+{
+    return r->settings.hosts + r->settings.strangers;
+}
+
 static bool start_servers(struct rig *r)
 {
-    for (uint32_t i = 0; i < r->settings.hosts; i++) {
+    for (uint32_t i = 0; i < all_servers(r); i++) {
         const struct address a = {
             .kind = ADDRESS_IPV4, .ip = {10, 0, 0, (uint8_t)(i + 1)}, .port = 8000};
 
@@ -309,6 +360,7 @@ static void lay_out(struct rig *r)
     net_process_init(&r->process);
     r->process.descriptors_max = r->settings.descriptors;
     r->address = (struct address){.kind = ADDRESS_IPV4, .ip = {10, 1, 0, 1}, .port = 8080};
+    r->stranger_address = (struct address){.kind = ADDRESS_IPV4, .ip = {10, 1, 0, 1}, .port = 8081};
     world_loop_init(&r->control_loop, &r->world, &control_ops, NULL);
     sim_mailbox_init(&r->control_inbox, &r->control_loop);
     sim_poller_init(&r->control_poller, &r->net, &r->process, &r->control_loop);
@@ -355,17 +407,23 @@ bool rig_start(struct rig *r, const struct rig_settings *s)
     if (!netted)
         return false;
     client_init(&r->client, &r->client_loop, &r->ledger, &r->address);
+    client_init(&r->stranger, &r->client_loop, &r->ledger, &r->stranger_address);
     return start_servers(r) && start_proxy(r);
 }
 
 /* --- ending --- */
 
+static void be_lenient(struct rig *r)
+{
+    if (r->client.lenient_since == MONO_NEVER)
+        r->client.lenient_since = r->stranger.lenient_since = r->world.now;
+}
+
 bool rig_drain(struct rig *r, span_ns within)
 {
     mono_ns until = mono_after(r->world.now, within);
 
-    if (r->client.lenient_since == MONO_NEVER)
-        r->client.lenient_since = r->world.now;
+    be_lenient(r);
     control_drain(r->control);
     world_loop_wake(&r->control_loop);
     while (!control_done(r->control) && r->world.now < until && !r->world.failed)
@@ -375,8 +433,7 @@ bool rig_drain(struct rig *r, span_ns within)
 
 void rig_free_proxy(struct rig *r)
 {
-    if (r->client.lenient_since == MONO_NEVER)
-        r->client.lenient_since = r->world.now;
+    be_lenient(r);
     world_loop_stop(&r->control_loop);
     for (uint32_t i = 0; i < r->settings.workers; i++) {
         world_loop_stop(&r->workers[i].loop);
@@ -396,7 +453,8 @@ void rig_stop(struct rig *r)
     rig_free_proxy(r);
     if (r->net.scratch != NULL) {
         client_release(&r->client);
-        for (uint32_t i = 0; i < r->settings.hosts; i++)
+        client_release(&r->stranger);
+        for (uint32_t i = 0; i < all_servers(r); i++)
             if (r->servers[i].net != NULL)
                 server_release(&r->servers[i]);
         net_release(&r->net);
@@ -411,6 +469,15 @@ void rig_stop(struct rig *r)
 }
 
 /* --- sums --- */
+
+uint64_t rig_connections(const struct rig *r)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < r->snapshot->cluster_count; i++)
+        sum += limit_used(&r->snapshot->clusters[i].state->connections);
+    return sum;
+}
 
 uint64_t rig_http_sum(const struct rig *r, enum http_metric m)
 {

@@ -41,6 +41,8 @@ struct rig_settings {
     uint64_t seed;
     uint32_t workers;
     uint32_t hosts;
+    uint32_t strangers; /* hosts of a second cluster that has nothing to do with the first, behind a
+                           listener of its own; 0: there is none */
     uint32_t descriptors; /* the process may open */
     uint64_t memory_limit;
     struct cluster cluster; /* all but names, endpoints and state */
@@ -86,8 +88,10 @@ struct rig {
     struct actor_loop client_loop;
     struct actor_loop server_loop;
     struct address address; /* the proxy's */
+    struct address stranger_address;
     struct client client;
-    struct server servers[RIG_HOSTS_MAX];
+    struct client stranger;               /* of the second cluster */
+    struct server servers[RIG_HOSTS_MAX]; /* hosts, then strangers */
 };
 
 /* As `run --to` with ten hosts and two workers. */
@@ -128,7 +132,10 @@ static inline struct cluster_state *rig_state(const struct rig *r)
     return r->snapshot->clusters[0].state;
 }
 
-/* Sums over the workers. */
+/* As counted, of all clusters. */
+uint64_t rig_connections(const struct rig *r);
+
+/* Sums over the workers, of the first cluster and its listener. */
 uint64_t rig_http_sum(const struct rig *r, enum http_metric m);
 uint64_t rig_cluster_sum(const struct rig *r, enum cluster_metric m);
 

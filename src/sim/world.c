@@ -216,6 +216,8 @@ void world_loop_wake(struct world_loop *l)
 void world_loop_hold(struct world_loop *l, mono_ns until)
 {
     l->held_until = until;
+    if (until > l->world->now && until - l->world->now > l->world->held)
+        l->world->held = until - l->world->now;
     if (world_armed(&l->turn) && l->turn.at < until)
         world_arm(l->world, &l->turn, until);
 }

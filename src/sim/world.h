@@ -51,6 +51,7 @@ struct world {
     span_ns turn_delay; /* most */
     span_ns stall;      /* most; 0: none */
     uint32_t stall_permille;
+    span_ns held;              /* the longest time that a loop was held for */
     struct world_watch *watch; /* the latest; NULL: none */
     bool failed;
     char failure[WORLD_FAILURE_MAX]; /* the first law broken, with seed and time */

@@ -40,6 +40,7 @@ static void start(struct world *w, uint32_t clusters, const char *shared)
         w->clusters[i].endpoints = &w->endpoints[i];
         w->clusters[i].endpoint_count = 1;
         w->watched[i].config = &w->clusters[i];
+        w->watched[i].watch = &w->watch;
         w->all[i] = &w->watched[i];
     }
 }
@@ -64,7 +65,7 @@ static bool believed(struct world *w, enum evidence_outcome outcome, uint8_t fla
 {
     struct evidence e = {.at = w->now, .outcome = (uint8_t)outcome, .flags = flags};
 
-    return caller_believes(&w->watch, &e, w->now);
+    return caller_believes(&w->watched[0], &e, w->now);
 }
 
 static void unrelated_clusters_that_cannot_be_reached_at_once_are_our_own_trouble(void **state)
@@ -158,13 +159,13 @@ static void what_comes_from_a_stopped_worker_is_doubted(void **state)
     (void)state;
 
     start(&w, 1, NULL);
-    assert_true(caller_believes(&w.watch, &e, w.now));
+    assert_true(caller_believes(&w.watched[0], &e, w.now));
     assert_true((e.flags & EVIDENCE_DOUBTFUL) != 0);
     e = (struct evidence){.at = 97 * S, .outcome = EVIDENCE_TIMEOUT};
-    assert_false(caller_believes(&w.watch, &e, w.now));
+    assert_false(caller_believes(&w.watched[0], &e, w.now));
     e.at = 99 * S;
     e.flags = 0;
-    assert_true(caller_believes(&w.watch, &e, w.now));
+    assert_true(caller_believes(&w.watched[0], &e, w.now));
 }
 
 int main(void)

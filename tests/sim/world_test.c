@@ -298,6 +298,34 @@ static void a_woken_loop_may_be_late_but_not_by_more_than_was_said(void **state)
     world_release(&w);
 }
 
+static void a_loop_that_is_held_runs_once_when_it_may_again(void **state)
+{
+    struct world w;
+    struct runner r;
+    mono_ns free_at;
+    (void)state;
+
+    world_init(&w, 1);
+    runner_start(&r, &w);
+    world_run_for(&w, NS_PER_S);
+    r.wakeup = w.now + 100 * NS_PER_MS;
+    world_loop_hold(&r.loop, w.now + NS_PER_S);
+    free_at = w.now + NS_PER_S;
+    world_loop_wake(&r.loop);
+    world_run_for(&w, 500 * NS_PER_MS);
+    world_loop_wake(&r.loop);
+    world_run_for(&w, 500 * NS_PER_MS - 1);
+    assert_int_equal(r.turns, 1);
+    world_run_for(&w, NS_PER_S);
+    assert_int_equal(r.turns, 2);
+    assert_true(r.last == free_at);
+    assert_true(w.held == NS_PER_S);
+    world_loop_wake(&r.loop);
+    world_run_for(&w, NS_PER_S);
+    assert_int_equal(r.turns, 3);
+    world_release(&w);
+}
+
 static void a_loop_that_is_done_or_stopped_runs_no_more(void **state)
 {
     struct world w;
@@ -457,6 +485,7 @@ int main(void)
         cmocka_unit_test(the_wall_clock_steps_and_the_other_does_not),
         cmocka_unit_test(a_loop_runs_when_woken_and_when_its_time_has_come),
         cmocka_unit_test(a_woken_loop_may_be_late_but_not_by_more_than_was_said),
+        cmocka_unit_test(a_loop_that_is_held_runs_once_when_it_may_again),
         cmocka_unit_test(a_loop_that_is_done_or_stopped_runs_no_more),
         cmocka_unit_test(a_loop_that_spins_breaks_a_law),
         cmocka_unit_test(a_wakeup_that_is_always_past_is_a_spin_too),
