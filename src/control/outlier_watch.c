@@ -140,12 +140,12 @@ static int compare_state(const void *state, const void *b)
     return by_address((uintptr_t)state, (uintptr_t)(*y)->state);
 }
 
-/* |state| is only compared: it may be gone. */
+/* |state| is only compared: it may be gone; NULL: what is told is of no cluster. */
 static struct watched *find(const struct outlier_watch *w, const void *state)
 {
     struct watched **found = NULL;
 
-    if (w->count > 0)
+    if (w->count > 0 && state != NULL)
         found = bsearch(state, w->by_state, w->count, sizeof(*w->by_state), compare_state);
     return found == NULL ? NULL : *found;
 }
