@@ -9,6 +9,7 @@
 #   make bench               what detection costs; against HAProxy and nginx, as ratios
 #   make proof               docs/proof/detectors.md: what the judge reaches, made anew
 #   make proof-days          docs/proof/days.md: eleven bad days on this machine, in eleven minutes
+#   scripts/proof-arena      docs/proof/arena.md: in the protection arena, beside its best peers
 #   make bench-instructions  instructions and allocations per request
 #   make install             into DESTDIR and PREFIX (/usr/local)
 #   make clean
