@@ -31,6 +31,12 @@ static inline struct bytes bytes_of(const char *text)
     return text == NULL ? BYTES_NONE : bytes_from(text, strlen(text));
 }
 
+/* For "%.*s"; what is longer is cut. */
+static inline int bytes_width(struct bytes b)
+{
+    return b.len > 256 ? 256 : (int)b.len;
+}
+
 static inline bool bytes_equal(struct bytes a, struct bytes b)
 {
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);

@@ -10,12 +10,6 @@
 
 #define SAY_EVERY (5 * NS_PER_S)
 
-/* For "%.*s". */
-static int width(struct bytes b)
-{
-    return b.len > 256 ? 256 : (int)b.len;
-}
-
 static const struct life *life_of(const struct watched *c, uint32_t index)
 {
     return &c->state->hosts.at[c->roster.hosts[index].slot]->life;
@@ -120,10 +114,6 @@ bool say_may(struct watched *c, uint32_t index, mono_ns now)
 {
     return may_say(&c->detection->notes[index].next_line, now);
 }
-
-#define WHOM(c, index)                                                                             \
-    width((c)->roster.hosts[index].text), (const char *)(c)->roster.hosts[index].text.data,        \
-        width((c)->config->name), (const char *)(c)->config->name.data
 
 #define VALUE_ROOM 96
 
@@ -241,13 +231,14 @@ void say_verdict(struct watched *c, mono_ns now)
         return;
     c->detection->said = v->kind;
     cell_add(&c->state->outlier[OUTLIER_STAT_verdict_changes], 1);
-    log_event(
-        c->watch->setup.log, v->kind == SCOPE_NONE ? LOG_INFO : LOG_WARNING, "cluster.verdict",
-        "cluster %.*s: %s%s%.*s; by %s of %" PRIu32 " of %" PRIu32
-        " hosts, %.1f nats, %.2f times as slow, %.1f %% fail, %.1f %% elsewhere: %s",
-        width(c->config->name), (const char *)c->config->name.data, scope_kind_text(v->kind),
-        name.len > 0 ? " " : "", width(name), (const char *)name.data, scope_sign_text(v->sign),
-        v->hosts, v->of, v->nats, exp(v->ratio), 100 * v->share, 100 * v->others, advice_of(v));
+    log_event(c->watch->setup.log, v->kind == SCOPE_NONE ? LOG_INFO : LOG_WARNING,
+              "cluster.verdict",
+              "cluster %.*s: %s%s%.*s; by %s of %" PRIu32 " of %" PRIu32
+              " hosts, %.1f nats, %.2f times as slow, %.1f %% fail, %.1f %% elsewhere: %s",
+              bytes_width(c->config->name), (const char *)c->config->name.data,
+              scope_kind_text(v->kind), name.len > 0 ? " " : "", bytes_width(name),
+              (const char *)name.data, scope_sign_text(v->sign), v->hosts, v->of, v->nats,
+              exp(v->ratio), 100 * v->share, 100 * v->others, advice_of(v));
     decision_take_fleet(c, now, &d);
     d.what = DECISION_VERDICT;
     decision_tell(c, &d);

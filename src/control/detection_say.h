@@ -58,6 +58,11 @@ struct detection {
     struct alarms alarms;
 };
 
+/* For "%.*s of cluster %.*s". */
+#define WHOM(c, index)                                                                             \
+    bytes_width((c)->roster.hosts[index].text), (const char *)(c)->roster.hosts[index].text.data,  \
+        bytes_width((c)->config->name), (const char *)(c)->config->name.data
+
 struct decision;
 
 /* What is left of its share; nothing where it serves no more. */

@@ -34,6 +34,7 @@ struct effects {
 #define HOLD_MOST (600 * NS_PER_S)
 
 struct effect_host *effect_of(const struct watched *c, uint32_t index);
+bool effect_is_out(const struct watched *c, uint32_t index);
 void effect_count(struct watched *c, enum effect_metric m);
 
 /* Lines of the log. */

@@ -7,16 +7,6 @@
 #include "control/effect_parts.h"
 #include "policy/host.h"
 
-/* For "%.*s". */
-static int width(struct bytes b)
-{
-    return b.len > 256 ? 256 : (int)b.len;
-}
-
-#define WHOM(c, index)                                                                             \
-    width((c)->roster.hosts[index].text), (const char *)(c)->roster.hosts[index].text.data,        \
-        width((c)->config->name), (const char *)(c)->config->name.data
-
 static double percent(const struct effect_count *c)
 {
     return c->tries > 0 ? 100 * fmin(c->bad / c->tries, 1) : 0;
@@ -121,7 +111,7 @@ void effect_say_no_help(struct watched *c, double load)
     log_event(c->watch->setup.log, LOG_WARNING, "cluster.capacity",
               "the hosts of cluster %.*s that serve are loaded to %.0f %% of where they slow down, "
               "and none of those out would help: no more go out for now",
-              width(c->config->name), (const char *)c->config->name.data, 100 * load);
+              bytes_width(c->config->name), (const char *)c->config->name.data, 100 * load);
 }
 
 /* --- for whoever asks why --- */
@@ -220,11 +210,6 @@ static void show_claims(struct watched *c)
     set(c, EFFECT_STAT_slow_avoided, all.slow);
 }
 
-static bool is_out(const struct watched *c, uint32_t index)
-{
-    return c->roster.members[index].host->ejected;
-}
-
 static void show_zones(struct watched *c)
 {
     double out[DETECT_STRATUM_MAX] = {0}, all[DETECT_STRATUM_MAX] = {0}, most = 0;
@@ -233,7 +218,7 @@ static void show_zones(struct watched *c)
         uint32_t s = c->detection->members[i]->stratum;
 
         all[s] += 1;
-        out[s] += is_out(c, i);
+        out[s] += effect_is_out(c, i);
     }
     for (uint32_t s = 0; s < DETECT_STRATUM_MAX; s++)
         most = all[s] > 0 ? fmax(most, out[s] / all[s]) : most;
@@ -248,7 +233,7 @@ static void show_capacity(struct watched *c)
     for (uint32_t i = 0; i < c->roster.count; i++) {
         const struct life *l = &c->state->hosts.at[c->roster.hosts[i].slot]->life;
 
-        left += is_out(c, i) ? 0 : l->share;
+        left += effect_is_out(c, i) ? 0 : l->share;
     }
     if (c->roster.count > 0)
         set(c, EFFECT_STAT_capacity_left, left / c->roster.count);

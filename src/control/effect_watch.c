@@ -22,7 +22,7 @@ struct effect_host *effect_of(const struct watched *c, uint32_t index)
     return host_of(c, index)->effect;
 }
 
-static bool is_out(const struct watched *c, uint32_t index)
+bool effect_is_out(const struct watched *c, uint32_t index)
 {
     return host_of(c, index)->judged.ejected;
 }
@@ -281,7 +281,7 @@ void effect_learn(struct watched *c, uint32_t index, const struct evidence *e)
     if (all == NULL)
         return;
     own = effect_of(c, index);
-    out = is_out(c, index);
+    out = effect_is_out(c, index);
     late = all->limits[e->class].late;
     for (struct effect_host *h = all->open; h != NULL; h = h->next) {
         if (h == own || !out)
@@ -369,7 +369,7 @@ static void judge(struct watched *c, uint32_t index, bool overloaded, mono_ns no
     if (h->account == NULL || h->account->summed_up)
         return;
     v = effect_judge(h->account, overloaded, now);
-    if ((v == EFFECT_USELESS || v == EFFECT_HARMFUL) && is_out(c, index))
+    if ((v == EFFECT_USELESS || v == EFFECT_HARMFUL) && effect_is_out(c, index))
         undo(c, index, now);
 }
 
@@ -406,15 +406,15 @@ static void age(struct watched *c, uint32_t index, mono_ns now)
 {
     struct effect_host *h = effect_of(c, index);
 
-    if (host_of(c, index)->life.state == LIFE_HEALTHY && !is_out(c, index))
+    if (host_of(c, index)->life.state == LIFE_HEALTHY && !effect_is_out(c, index))
         follow_share(h, &c->effects->fleet);
     effect_past_fade(&h->past);
     if (h->account == NULL)
         return;
     if (!h->account->summed_up && mono_since(h->account->opened, now) >= EFFECT_FOR)
         sum_up(c, index, now);
-    if (is_out(c, index) ? mono_since(h->account->opened, now) >= EFFECT_FOR
-                         : mono_since(h->returned, now) >= EFFECT_LATER)
+    if (effect_is_out(c, index) ? mono_since(h->account->opened, now) >= EFFECT_FOR
+                                : mono_since(h->returned, now) >= EFFECT_LATER)
         finish(c, index, now);
 }
 

@@ -38,16 +38,12 @@ static void put_rest(struct text *t, const struct host_state *h)
     text_str(t, " connections left");
 }
 
-static int width(struct bytes b)
-{
-    return b.len > 256 ? 256 : (int)b.len;
-}
-
 static void log_about(const struct host_hand *h, const struct cluster *c,
                       const struct host_state *host, const char *event, const char *what)
 {
-    log_event(h->setup.log, LOG_INFO, event, "%.*s of cluster %.*s %s", width(host->text),
-              (const char *)host->text.data, width(c->name), (const char *)c->name.data, what);
+    log_event(h->setup.log, LOG_INFO, event, "%.*s of cluster %.*s %s", bytes_width(host->text),
+              (const char *)host->text.data, bytes_width(c->name), (const char *)c->name.data,
+              what);
 }
 
 static void log_rest(const struct host_hand *h, const struct cluster *c,

@@ -5,12 +5,6 @@
 
 #include "base/text.h"
 
-/* For "%.*s". */
-static int width(struct bytes b)
-{
-    return b.len > 256 ? 256 : (int)b.len;
-}
-
 #define KEY_MAX 64
 
 /* With its value; a rate has none. */
@@ -36,7 +30,7 @@ static void say_begun(struct log *log, const struct cluster *c, const struct lim
     log_event(log, LOG_WARNING, "limit.reached",
               "cluster %.*s: %s is reached, %s; now %" PRIu32 " connections, %" PRIu32
               " requests waiting, %" PRIu32 " under way; %" PRIu64 " times so far",
-              width(c->name), (const char *)c->name.data, key_of(r, key), r->effect,
+              bytes_width(c->name), (const char *)c->name.data, key_of(r, key), r->effect,
               limit_used(&s->connections), limit_used(&s->pending), limit_used(&s->requests),
               times);
 }
@@ -47,7 +41,7 @@ static void say_over(struct log *log, const struct cluster *c, const struct limi
     char key[KEY_MAX];
 
     log_event(log, LOG_INFO, "limit.relieved",
-              "cluster %.*s: %s no longer cuts; it did %" PRIu64 " times", width(c->name),
+              "cluster %.*s: %s no longer cuts; it did %" PRIu64 " times", bytes_width(c->name),
               (const char *)c->name.data, key_of(r, key), times);
 }
 

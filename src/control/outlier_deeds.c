@@ -96,12 +96,6 @@ static const char *duration_text(char *buffer, span_ns span)
     return text_end(&t);
 }
 
-/* For "%.*s". */
-static int width(struct bytes b)
-{
-    return b.len > 256 ? 256 : (int)b.len;
-}
-
 /* "HOST of cluster NAME is WHAT SPAN BY; so many hosts out", such as "out for", 30s, " by hand". */
 struct change {
     enum log_level level;
@@ -119,7 +113,7 @@ static void log_change(const struct watched *c, uint32_t index, const struct cha
 
     log_event(c->watch->setup.log, change->level, change->event,
               "%.*s of cluster %.*s is %s %s%s%s; %" PRIu32 " of %" PRIu32 " hosts out",
-              width(host), (const char *)host.data, width(c->config->name),
+              bytes_width(host), (const char *)host.data, bytes_width(c->config->name),
               (const char *)c->config->name.data, change->what, duration_text(buffer, change->span),
               change->before_by, change->by, c->judge.ejected, c->judge.count);
 }
@@ -150,7 +144,7 @@ static bool log_refused(struct watched *c, uint32_t index, enum outlier_trigger 
     log_event(c->watch->setup.log, LOG_WARNING, "endpoint.ejection_refused",
               "%.*s of cluster %.*s stays in after %s because of %s; %" PRIu32 " of %" PRIu32
               " hosts out, cap %" PRIu32 "%%; %" PRIu32 " refusals before this one not logged",
-              width(h->text), (const char *)h->text.data, width(c->config->name),
+              bytes_width(h->text), (const char *)h->text.data, bytes_width(c->config->name),
               (const char *)c->config->name.data, outlier_trigger_text(t),
               outlier_guard_text(guard), c->judge.ejected, c->judge.count,
               c->config->outlier.max_ejection_percent, h->held_back);

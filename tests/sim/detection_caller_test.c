@@ -80,27 +80,37 @@ static void loops_that_are_throttled_are_our_own(void **state)
     finish();
 }
 
+static void begin_among_strangers(struct crowd *others)
+{
+    prepare(8, PROFILE_ADAPTIVE);
+    p.settings.strangers = 3;
+    begin(&plain_habits);
+    crowd_start(others, &p.rig.stranger, &plain_habits, MONO_NEVER);
+    run(20 * S);
+    mark();
+}
+
+static void part(struct crowd *others)
+{
+    run(10 * S);
+    crowd_stop(others);
+    finish();
+}
+
 /* Unrelated hosts behind another listener; nobody of either can be reached any more. */
 static void without_a_way_to_unrelated_hosts_we_are_cut_off(void **state)
 {
     static struct crowd others;
     (void)state;
 
-    prepare(8, PROFILE_ADAPTIVE);
-    p.settings.strangers = 3;
-    begin(&plain_habits);
-    crowd_start(&others, &p.rig.stranger, &plain_habits, MONO_NEVER);
-    run(20 * S);
-    mark();
+    begin_among_strangers(&others);
     for (uint32_t i = 0; i < p.settings.hosts + p.settings.strangers; i++)
         server(i)->site->path.black_hole = true;
     run(20 * S);
     expect_caller_and_nobody_out();
     for (uint32_t i = 0; i < p.settings.hosts + p.settings.strangers; i++)
         server(i)->site->path.black_hole = false;
-    run(10 * S);
-    crowd_stop(&others);
-    finish();
+    part(&others);
 }
 
 /* The same with the strangers well: then it is no trouble of ours. */
@@ -109,21 +119,14 @@ static void while_unrelated_hosts_answer_we_are_not(void **state)
     static struct crowd others;
     (void)state;
 
-    prepare(8, PROFILE_ADAPTIVE);
-    p.settings.strangers = 3;
-    begin(&plain_habits);
-    crowd_start(&others, &p.rig.stranger, &plain_habits, MONO_NEVER);
-    run(20 * S);
-    mark();
+    begin_among_strangers(&others);
     for (uint32_t i = 0; i < p.settings.hosts; i++)
         server_set_road(server(i), ROAD_BLACK_HOLE);
     run(20 * S);
     assert_int_equal(onlooker_verdict(&seen), SCOPE_FLEET);
     for (uint32_t i = 0; i < p.settings.hosts; i++)
         server_set_road(server(i), ROAD_OPEN);
-    run(10 * S);
-    crowd_stop(&others);
-    finish();
+    part(&others);
 }
 
 int main(void)
