@@ -4,10 +4,10 @@
  * often nobody's fault is taken for one, and how soon a fault is seen. One table a call, as
  * Markdown; scripts/proof-detectors makes docs/proof/detectors.md of all of them.
  *
- *     bench_detectors nulls|delays|minority|failures|fleet|skew [SCALE [ROWS]]
+ *     bench_detectors nulls|delays|minority|failures|fleet|skew [SCALE [SEED [ROWS]]]
  *
- * SCALE multiplies runs and samples; ROWS: only those with that in their names. Run n of a cell has
- * the seed SEED + n.
+ * SCALE multiplies runs and samples; ROWS: only those with that in their names. Run n of a cell,
+ * from 0, has the seed SEED + n.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -18,13 +18,13 @@
 #include "base/memory.h"
 #include "detect_world.h"
 
-#define SEED     1
 #define LEARN_S  100 /* a thousand clean samples a host at ten a second */
 #define WATCH_S  120
 #define RUNS_MAX 10000
 
 struct options {
     double scale;
+    uint64_t seed;
     const char *only; /* rows whose name has it; "": all */
 };
 
@@ -103,7 +103,7 @@ static struct alarms null_alarms(const struct load *load, size_t fleet, const st
     bool out[HOSTS_MAX] = {false};
 
     r->load = load;
-    run_begin(r, SEED);
+    run_begin(r, o->seed);
     while ((double)r->samples < fleets[fleet].samples * o->scale) {
         run_step(r);
         if (r->now >= LEARN_S * NS_PER_S)
@@ -247,8 +247,10 @@ struct row {
 };
 
 /* NULL where there is no memory. */
-static struct cell *run_row(const struct row *row, uint32_t runs, uint32_t guilty, double watch_s)
+static struct cell *run_row(const struct row *row, const struct options *o, double runs,
+                            double watch_s)
 {
+    uint32_t guilty = row->fault.bad == row->hosts ? 0 : row->fault.bad;
     struct cell *c = memory_take(sizeof(*c));
     struct run *r = run_new(row->hosts, row->rate);
 
@@ -256,8 +258,8 @@ static struct cell *run_row(const struct row *row, uint32_t runs, uint32_t guilt
         exit(1);
     r->load = &row->load;
     r->fault = &row->fault;
-    for (uint32_t n = 0; n < runs; n++)
-        one_run(r, SEED + n, guilty, watch_s, c);
+    for (uint32_t n = 0; n < scaled(o, runs); n++)
+        one_run(r, o->seed + n, guilty, watch_s, c);
     run_free(r);
     return c;
 }
@@ -271,7 +273,7 @@ static void print_rows(const struct row *rows, size_t count, double runs, const 
 
         if (!is_wanted(o, rows[i].fault.name))
             continue;
-        c = run_row(&rows[i], scaled(o, runs), rows[i].fault.bad, WATCH_S);
+        c = run_row(&rows[i], o, runs, WATCH_S);
         printf("| %s | %s | %u, %.0f |", rows[i].fault.name, rows[i].load.name, rows[i].hosts,
                rows[i].rate);
         print_times(&c->suspect);
@@ -391,7 +393,7 @@ static void table_failures(const struct options *o)
 
 static void fleet_row(const struct row *row, double runs, const struct options *o)
 {
-    struct cell *c = run_row(row, scaled(o, runs), 0, 60);
+    struct cell *c = run_row(row, o, runs, 60);
     double n = c->suspect.runs;
 
     printf("| %s | %u, %.0f | %.0f | %.4f | %.4f | %u | %s |\n", row->fault.name, row->hosts,
@@ -460,7 +462,7 @@ static void table_skew(const struct options *o)
         "| share of heavy requests (x 10) at one host | hosts, rps | runs | it is suspected | it "
         "is ejected | the reference |\n|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct cell *c = run_row(&rows[i], scaled(o, 40), 1, 60);
+        struct cell *c = run_row(&rows[i], o, 40, 60);
 
         printf("| %s | %u, %.0f | %u | %.0f %% | %.0f %% | %s |\n", rows[i].fault.name,
                rows[i].hosts, rows[i].rate, c->out.runs, 100.0 * c->suspect.count / c->out.runs,
@@ -478,7 +480,9 @@ int main(int argc, char **argv)
     } tables[] = {{"nulls", table_nulls},       {"delays", table_delays},
                   {"minority", table_minority}, {"failures", table_failures},
                   {"fleet", table_fleet},       {"skew", table_skew}};
-    struct options o = {.scale = argc > 2 ? atof(argv[2]) : 1, .only = argc > 3 ? argv[3] : ""};
+    struct options o = {.scale = argc > 2 ? atof(argv[2]) : 1,
+                        .seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 1,
+                        .only = argc > 4 ? argv[4] : ""};
 
     for (size_t i = 0; argc > 1 && i < sizeof(tables) / sizeof(tables[0]); i++) {
         if (strcmp(argv[1], tables[i].name) == 0) {
@@ -486,6 +490,7 @@ int main(int argc, char **argv)
             return 0;
         }
     }
-    fprintf(stderr, "bench_detectors nulls|delays|minority|failures|fleet|skew [SCALE [ROWS]]\n");
+    fprintf(stderr,
+            "bench_detectors nulls|delays|minority|failures|fleet|skew [SCALE [SEED [ROWS]]]\n");
     return 1;
 }
