@@ -195,24 +195,35 @@ static double weight_of(const struct detect *d, uint32_t class, uint32_t stratum
     return weight;
 }
 
-/* Past it, the class is slow as a whole: beyond what it wanders by itself. */
-static double high_from(const struct detect *d, const struct detect_class *c)
+/* By how much a median of so many hosts' medians is off, where each is off as hosts are. */
+static double scatter_of(const struct detect *d, uint32_t hosts)
 {
-    double wanders = DEVIATIONS * DEVIATION_SURE * c->deviation;
+    return hosts <= PEERS_LEAST ? 0 : DEVIATION_SURE * d->deviation / sqrt(hosts);
+}
+
+/* Past it, the class is slow as a whole: beyond what it wanders by itself. */
+static double high_from(const struct detect *d, const struct detect_class *c, uint32_t hosts)
+{
+    double wanders = DEVIATIONS * DEVIATION_SURE * fmax(c->deviation, scatter_of(d, hosts));
 
     return fmin(fmax(d->fleet.slow ? FLEET_OFF : FLEET_ON, wanders), FLEET_SURE);
 }
 
+/* A mean of few half seconds is no measure of what comes next: it goes on for a while. */
+static double baseline_rate(const struct detect *d)
+{
+    double mean = 1.0 / (d->learnt + 1.0);
+
+    if (d->learnt < SETTLING)
+        return mean;
+    return d->fleet.slow ? BASELINE_RATE_SLOW : fmax(BASELINE_RATE, mean);
+}
+
 static void learn_baseline(const struct detect *d, struct detect_class *c, double ratio)
 {
-    double rate = d->fleet.slow ? BASELINE_RATE_SLOW : BASELINE_RATE;
-
     if (!d->fleet.slow)
         c->deviation += USUAL_RATE * (fabs(ratio) - c->deviation);
-    if (d->learnt < LEARNING)
-        c->baseline += (c->typical - c->baseline) / (d->learnt + 1);
-    else
-        c->baseline += rate * (c->typical - c->baseline);
+    c->baseline += baseline_rate(d) * (c->typical - c->baseline);
 }
 
 static void view_class(struct detect *d, uint32_t class, uint32_t stratum, const struct medians *m,
@@ -232,7 +243,7 @@ static void view_class(struct detect *d, uint32_t class, uint32_t stratum, const
     ratio = peer_log_ratio(c->typical - c->baseline);
     view->weight += weight;
     view->ratio += weight * ratio;
-    view->high += ratio > high_from(d, c) ? weight : 0;
+    view->high += ratio > high_from(d, c, m->count) ? weight : 0;
     if (view->learns)
         learn_baseline(d, c, ratio);
 }

@@ -75,7 +75,8 @@ bool detect_seems_well(const struct detect *d, const struct detect_host *h);
 #define FLEET_WINDOW       4            /* half seconds whose answers count, where there are many */
 #define BASELINE_RATE      (1.0 / 600)  /* a half second: it follows in five minutes */
 #define BASELINE_RATE_SLOW (1.0 / 2400) /* while the fleet is slow: in twenty */
-#define LEARNING           4            /* half seconds in which the first baseline is made */
+#define LEARNING           4            /* half seconds in which the first baseline is made ... */
+#define SETTLING           40           /* ... and in which it is a mean, whatever comes */
 
 /* Fleet, ratios and gates as they are now; with |learns|, what is usual and what is late, too. */
 enum compare { COMPARE_ONLY, COMPARE_AND_LEARN };

@@ -366,6 +366,29 @@ static void a_fleet_that_is_slow_accuses_nobody_by_latency(void **state)
     world_free(w);
 }
 
+/* What came in the first two seconds is no measure of all that comes later. */
+static void a_fleet_whose_first_seconds_were_quick_is_not_slow_for_long(void **state)
+{
+    struct world *w = world_new(4);
+    (void)state;
+
+    for (uint32_t i = 0; i < 4; i++)
+        w->times[i] = 0.65;
+    half_seconds(w, 4);
+    for (uint32_t i = 0; i < 4; i++)
+        w->times[i] = 1;
+    half_seconds(w, 36);
+    assert_false(w->judge.fleet.slow);
+    w->times[3] = 10;
+    half_seconds(w, 5);
+    assert_true(holds(w, 3, DETECT_RANK));
+    for (uint32_t i = 0; i < 4; i++)
+        w->times[i] = 3;
+    half_seconds(w, 5);
+    assert_true(w->judge.fleet.slow);
+    world_free(w);
+}
+
 static void where_many_look_alike_it_is_nobody(void **state)
 {
     struct world *w = world_new(HOSTS);
@@ -673,6 +696,7 @@ int main(void)
         cmocka_unit_test(one_that_the_client_left_is_no_failure_but_was_waited_for),
         cmocka_unit_test(thinned_evidence_counts_for_all_it_stands_for),
         cmocka_unit_test(a_fleet_that_is_slow_accuses_nobody_by_latency),
+        cmocka_unit_test(a_fleet_whose_first_seconds_were_quick_is_not_slow_for_long),
         cmocka_unit_test(where_many_look_alike_it_is_nobody),
         cmocka_unit_test(among_fewer_than_twenty_answers_nobody_is_ranked),
         cmocka_unit_test(without_peers_ranks_say_nothing),
