@@ -76,7 +76,7 @@ static const struct {
 
 struct alarms {
     uint64_t samples;
-    uint32_t rank, tail, other, out;
+    uint32_t rank, tail, stalls, other, out;
 };
 
 static void count_alarms(struct run *r, struct alarms *a, bool *out)
@@ -91,7 +91,8 @@ static void count_alarms(struct run *r, struct alarms *a, bool *out)
             continue;
         a->rank += line == DETECT_RANK;
         a->tail += line == DETECT_TAIL;
-        a->other += line != DETECT_RANK && line != DETECT_TAIL;
+        a->stalls += line == DETECT_STALLS;
+        a->other += !detect_by_half_seconds(line);
         detect_acquit(&r->judge, i);
     }
 }
@@ -117,13 +118,13 @@ static struct alarms null_alarms(const struct load *load, size_t fleet, const st
 
 static void print_null(const struct alarms *a, const char *f)
 {
-    uint32_t all = a->rank + a->tail + a->other;
+    uint32_t all = a->rank + a->tail + a->stalls + a->other;
 
     if (all == 0)
         printf(" > | %s |", f);
     else
-        printf(" %.1e (%u: %u rank, %u tail, %u other) | %s |", (double)a->samples / all, all,
-               a->rank, a->tail, a->other, f);
+        printf(" %.1e (%u: %u rank, %u tail, %u stalls, %u other) | %s |", (double)a->samples / all,
+               all, a->rank, a->tail, a->stalls, a->other, f);
 }
 
 static void table_nulls(const struct options *o)

@@ -82,14 +82,14 @@ static void ask_judge(const struct watched *c, uint32_t index, struct decision *
 
 static void ask_rules(const struct watched *c, uint32_t index, struct decision *d)
 {
-    bool latency = d->line == DETECT_RANK || d->line == DETECT_TAIL;
+    bool latency = detect_by_half_seconds(d->line);
 
     d->verdicts[GUARD_MODE] = verdict(c->config->detection.mode != DETECTION_ENFORCE);
     d->verdicts[GUARD_PROFILE] = verdict(!verdict_may_eject(c->config->detection.profile, d->line));
     if (latency)
         d->verdicts[GUARD_CERTAIN] =
             verdict(!verdict_is_enough(&c->detection->judge, index, d->line));
-    if (latency || d->line == DETECT_AGE)
+    if (detect_of_latency(d->line))
         d->verdicts[GUARD_CAPACITY] = verdict(d->load > d->load_most);
 }
 

@@ -37,6 +37,8 @@ static const char *line_words(enum detect_line line)
         return "its answers come later than those of its peers";
     case DETECT_TAIL:
         return "too many of its answers come very much later than those of its peers";
+    case DETECT_STALLS:
+        return "again and again one of its answers comes later than any of its peers' do";
     case DETECT_ERRORS_SOME:
         return "more of its requests fail than those of its peers";
     case DETECT_ERRORS_MANY:

@@ -468,7 +468,8 @@ static bool is_stale_line(const struct watched *c, uint32_t index, enum detect_l
     static const enum detect_kind kinds[DETECT_LINE_COUNT] = {
         [DETECT_ERRORS_SOME] = DETECT_OF_ERRORS, [DETECT_ERRORS_MANY] = DETECT_OF_ERRORS,
         [DETECT_CONNECTS] = DETECT_OF_CONNECTS,  [DETECT_AGE] = DETECT_OF_AGE,
-        [DETECT_RANK] = DETECT_KIND_COUNT,       [DETECT_TAIL] = DETECT_KIND_COUNT};
+        [DETECT_RANK] = DETECT_KIND_COUNT,       [DETECT_TAIL] = DETECT_KIND_COUNT,
+        [DETECT_STALLS] = DETECT_KIND_COUNT};
     const struct detect_host *h = c->detection->members[index];
 
     return life_of(c, index)->state == LIFE_SUSPECT && kinds[line] != DETECT_KIND_COUNT &&

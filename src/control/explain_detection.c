@@ -49,7 +49,7 @@ static void put_looks(struct text *t, const struct cluster *c)
              profile_words(c->detection.profile), mode_words(c));
     put_line(t, d->latency,
              "it is accused where its answers come later than its peers' of the same class (rank), "
-             "too many very late (tail),");
+             "too many very late (tail), a few later still (stalls),");
     put_line(t, d->latency,
              "or its requests stay open longer than nearly all of theirs take (age);");
     put_line(t, d->errors,

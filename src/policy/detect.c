@@ -43,7 +43,10 @@ const char *detect_guard_text(enum detect_guard g)
 
 void detect_init(struct detect *d)
 {
-    *d = (struct detect){.config.threshold = DETECT_THRESHOLD, .tenth = 1};
+    *d = (struct detect){.config.threshold = DETECT_THRESHOLD,
+                         .tenth = 1,
+                         .usual_stalls = STALL_AT_FIRST,
+                         .stalls_known = STALL_KNOWN};
     for (uint32_t c = 0; c < EVIDENCE_CLASS_MAX; c++)
         for (uint32_t s = 0; s < DETECT_STRATUM_MAX; s++)
             d->classes[c][s] = (struct detect_class){-1, -1, 0};
@@ -309,13 +312,38 @@ static void learn_tail(struct detect *d, struct detect_host *h, bool slow)
         h->usual_slow += OFFSET_RATE * ((slow ? 1 : 0) - h->usual_slow);
 }
 
-/* What was told to be late while it was open has its end now: it is one. */
-static void learn_end(struct detect *d, struct detect_host *h, bool slow)
+static void learn_usual_stalls(struct detect *d, struct detect_host *h, bool stalled)
 {
-    if (slow && h->told_late > 0)
+    double x = stalled ? 1 : 0;
+
+    if (h->sum[DETECT_STALLS] > d->config.threshold / 3)
+        return;
+    d->stalls_known += d->stalls_known < STALL_MEMORY;
+    d->usual_stalls += (x - d->usual_stalls) / d->stalls_known;
+    h->usual_stalls += OFFSET_RATE * (x - h->usual_stalls);
+}
+
+static void learn_stall(struct detect *d, struct detect_host *h, bool stalled)
+{
+    double usual = fmax(STALL_LEAST, fmax(d->usual_stalls, h->usual_stalls));
+
+    add_later(h, DETECT_STALLS, nats(stalled, fmax(STALL_BAD, BAD_TIMES * usual), usual));
+    learn_usual_stalls(d, h, stalled);
+}
+
+/* What was told to be late while it was open has its end now: it is one. */
+static void learn_end(struct detect *d, struct detect_host *h, const struct evidence *s,
+                      uint32_t p99)
+{
+    uint16_t bin = peer_bin(s->first_us);
+    bool slow = bin > p99 + TAIL_BINS;
+
+    if (slow && h->told_late > 0) {
         h->told_late--;
-    else
-        learn_tail(d, h, slow);
+        return;
+    }
+    learn_tail(d, h, slow);
+    learn_stall(d, h, bin > p99 + LATE_BINS && s->first_us >= LATE_US_LEAST);
 }
 
 /* An answer: |whole|. Where it was waited for in vain, it took at least that long. */
@@ -338,7 +366,7 @@ static void learn_latency(struct detect *d, struct detect_host *h, const struct 
         if (whole || place > 0)
             learn_place(d, h, place);
         if (whole || bin > p99 + TAIL_BINS)
-            learn_end(d, h, bin > p99 + TAIL_BINS);
+            learn_end(d, h, s, p99);
     }
     if (!whole)
         return;
@@ -362,6 +390,7 @@ static void learn_open(struct detect *d, struct detect_host *h, const struct evi
         peer_bin(s->first_us) <= peer_p99(pool, series) + TAIL_BINS)
         return;
     learn_tail(d, h, true);
+    learn_stall(d, h, true);
     h->told_late += h->told_late < TOLD_LATE_MOST;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The adaptive judge of one cluster: which host is bad against its peers, said with evidence in
- * nats. Six sums a host, each a CUSUM: they rise where what is seen is likelier of a bad host than
- * of a good one, fall to zero otherwise, and accuse past one threshold. Latency is judged by where
- * an answer stands among the peers' latest (peer_pool.h), never by a limit; failures against the
- * peers' own rate. What is common to the fleet accuses nobody.
+ * nats. Seven sums a host, each a CUSUM: they rise where what is seen is likelier of a bad host
+ * than of a good one, fall to zero otherwise, and accuse past one threshold. Latency is judged by
+ * where an answer stands among the peers' latest (peer_pool.h), never by a limit; failures against
+ * the peers' own rate. What is common to the fleet accuses nobody.
  *
  * Time is cut into half seconds. Failures are weighed as they come, latencies at the end of each.
  * Same samples in the same order, same findings (law 9). Pure; control thread only.
@@ -31,6 +31,7 @@
 #define DETECT_LINES(X)                                                                            \
     X(RANK, rank)               /* its answers come later than those of its peers */               \
     X(TAIL, tail)               /* too many of them come very much later */                        \
+    X(STALLS, stalls)           /* a few of them come later than any ought to, again and again */  \
     X(ERRORS_SOME, errors_some) /* some of them fail: one in twenty, or four times the peers' */   \
     X(ERRORS_MANY, errors_many) /* half of them fail */                                            \
     X(CONNECTS, connects)       /* half of the connects fail */                                    \
@@ -63,7 +64,7 @@ enum detect_kind { DETECT_OF_ERRORS, DETECT_OF_CONNECTS, DETECT_OF_AGE, DETECT_K
 
 /*
  * What one half second made of a sum that was |from| at its begin. By sample: however many there
- * were, min(max(from + gain, least), most). By the half second (rank, tail): the same of
+ * were, min(max(from + gain, least), most). By the half second (rank, tail, stalls): the same of
  * min(gain, DETECT_STEP_SHARE of the threshold), with |least| 0.
  */
 struct detect_step {
@@ -110,8 +111,10 @@ struct detect_host {
     uint16_t median[EVIDENCE_CLASS_MAX]; /* of its latest ones: half bins, from 1; 0: not known */
     double offset;       /* its usual place among its peers, in standard deviations */
     double usual_slow;   /* its usual share of very late answers */
+    double usual_stalls; /* and of those that are later still */
     uint32_t told_late;  /* requests that were very late while they were open: they count already */
     double usual;        /* its usual |ratio| */
+    uint32_t settled;    /* half seconds that |usual| is made of, up to a number */
     double deviation;    /* of |ratio| from |usual|, the mean of them */
     double ratio;        /* natural logarithm: its median to its peers' */
     double gate;         /* |ratio| has to reach it */
@@ -161,7 +164,9 @@ struct detect {
     bool saturated;   /* most requests have to queue at the hosts */
     bool disturbed;   /* some host is out of line: what is usual is not to be learnt from it */
     double deviation; /* natural logarithm: of hosts from their peers in normal times, the mean */
-    uint32_t p99[EVIDENCE_CLASS_MAX];        /* of the hosts, microseconds; 0: not known */
+    double usual_stalls;              /* share of all answers that come later than any ought to */
+    uint32_t stalls_known;            /* answers that it is made of, up to a number */
+    uint32_t p99[EVIDENCE_CLASS_MAX]; /* of the hosts, microseconds; 0: not known */
     uint32_t late_after[EVIDENCE_CLASS_MAX]; /* microseconds; 0: not known */
 };
 
@@ -213,6 +218,10 @@ enum detect_guard {
 };
 
 const char *detect_guard_text(enum detect_guard g);
+
+/* Is |line| weighed by the half second, and is it about latency? */
+bool detect_by_half_seconds(enum detect_line line);
+bool detect_of_latency(enum detect_line line);
 
 /* Nats against the host, the half second under way included. */
 double detect_sum(const struct detect *d, uint32_t index, enum detect_line line);

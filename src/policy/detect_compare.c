@@ -129,15 +129,30 @@ static bool any_out_of_line(const struct detect *d)
     return false;
 }
 
+/* Hosts are not all of one make: what one is from the first, and is not too much, is its own. */
+static bool is_settling(const struct detect_host *h)
+{
+    return h->settled < SETTLING && h->ratio < OWN_AT_FIRST;
+}
+
+static double rate_after(uint32_t n)
+{
+    return fmax(USUAL_RATE, 1.0 / (n + 1.0));
+}
+
 /* What is usual is learnt while nothing is wrong. */
 static void learn_usual(const struct detect *d, struct detect_host *h)
 {
-    if (!h->serving || !h->rated || d->fleet.slow || d->disturbed || !detect_seems_well(d, h))
+    if (!h->serving || !h->rated || d->fleet.slow)
+        return;
+    if (!is_settling(h) && (d->disturbed || !detect_seems_well(d, h)))
         return;
     if (h->deviation == 0)
         h->deviation = DEVIATION_AT_FIRST;
-    h->deviation += USUAL_RATE * (fabs(h->ratio - h->usual) - h->deviation);
-    h->usual += USUAL_RATE * (h->ratio - h->usual);
+    h->deviation +=
+        rate_after(h->settled + DEVIATION_KNOWN) * (fabs(h->ratio - h->usual) - h->deviation);
+    h->usual += rate_after(h->settled) * (h->ratio - h->usual);
+    h->settled += h->settled < SETTLED;
 }
 
 static void time_much_slower(const struct detect *d, struct detect_host *h)

@@ -37,6 +37,16 @@
 #define TAIL_BINS  21    /* x 2.5, above the peers' p99 */
 #define TAIL_LEAST 0.005 /* share of very late answers that is everybody's */
 
+/*
+ * As late as what counts while it is open (LATE_BINS), however rare. Everybody's share is learnt
+ * from all hosts, beginning with one in two hundred.
+ */
+#define STALL_LEAST    0.0005
+#define STALL_BAD      0.01
+#define STALL_AT_FIRST 0.005
+#define STALL_KNOWN    500   /* answers that it is worth at first */
+#define STALL_MEMORY   20000 /* answers that it is the mean of */
+
 #define TOLD_LATE_MOST 1000 /* more are counted twice */
 
 /* --- how far a host is from its peers --- */
@@ -46,6 +56,9 @@
 #define DEVIATION_SURE     1.2533 /* mean absolute deviation to standard deviation */
 #define DEVIATION_AT_FIRST 0.12   /* mean absolute: as of medians of 20 where sigma is 0.5 */
 #define USUAL_RATE         0.01   /* a half second: what is usual follows in about a minute */
+#define SETTLED            100    /* half seconds, after which that is the rate */
+#define DEVIATION_KNOWN    20     /* half seconds that the first one is worth */
+#define OWN_AT_FIRST       0.6931471805599453 /* ln 2 */
 #define OWN_SHARE          0.75 /* of the gate: what is left of |ratio| less the usual one reaches it */
 #define ANSWERS_LEAST      5 /* of a host, for a median */
 

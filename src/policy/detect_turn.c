@@ -9,9 +9,14 @@
 
 /* --- the sums --- */
 
-static bool by_half_seconds(enum detect_line line)
+bool detect_by_half_seconds(enum detect_line line)
 {
-    return line == DETECT_RANK || line == DETECT_TAIL;
+    return line == DETECT_RANK || line == DETECT_TAIL || line == DETECT_STALLS;
+}
+
+bool detect_of_latency(enum detect_line line)
+{
+    return detect_by_half_seconds(line) || line == DETECT_AGE;
 }
 
 /* The net of a half second is capped, never only its positive part (B18). */
@@ -20,7 +25,7 @@ double detect_sum(const struct detect *d, uint32_t index, enum detect_line line)
     const struct detect_host *h = d->hosts[index];
     double gain = fmin(h->gain[line], DETECT_STEP_SHARE * d->config.threshold);
 
-    if (!by_half_seconds(line))
+    if (!detect_by_half_seconds(line))
         return h->sum[line];
     return fmin(fmax(0, h->sum[line] + gain), DETECT_SUM_MOST * d->config.threshold);
 }
@@ -69,6 +74,7 @@ static void weigh_all(struct detect *d)
 
         h->sum[DETECT_RANK] = detect_sum(d, i, DETECT_RANK);
         h->sum[DETECT_TAIL] = detect_sum(d, i, DETECT_TAIL);
+        h->sum[DETECT_STALLS] = detect_sum(d, i, DETECT_STALLS);
         remember(d, h);
         fade(h->lately, LATELY_KEEPS);
         fade(h->just_now, JUST_NOW_KEEPS);
@@ -141,15 +147,11 @@ void detect_turn(struct detect *d)
     detect_compare(d, COMPARE_AND_LEARN);
     disperse(d, DETECT_RANK);
     disperse(d, DETECT_TAIL);
+    disperse(d, DETECT_STALLS);
     begin_bucket(d);
 }
 
 /* --- accusations --- */
-
-static bool of_latency(enum detect_line line)
-{
-    return line == DETECT_RANK || line == DETECT_TAIL || line == DETECT_AGE;
-}
 
 bool detect_accuses(const struct detect *d, uint32_t index, enum detect_line line)
 {
@@ -177,7 +179,7 @@ bool detect_guard_asked(enum detect_line line, enum detect_guard g)
 {
     switch (g) {
     case DETECT_FLEET:
-        return of_latency(line);
+        return detect_of_latency(line);
     case DETECT_CROWD:
         return true;
     case DETECT_NOT_RATED:

@@ -11,14 +11,9 @@
 #define RATIO_CUT                                                                                  \
     0.6931471805599453 /* ln 2 ... and no accused host is taken for faster than that */
 
-static bool of_latency(enum detect_line line)
-{
-    return line == DETECT_RANK || line == DETECT_TAIL || line == DETECT_AGE;
-}
-
 bool verdict_may_eject(enum detection_profile profile, enum detect_line line)
 {
-    return of_latency(line) ? profile == PROFILE_ADAPTIVE : profile != PROFILE_RULES;
+    return detect_of_latency(line) ? profile == PROFILE_ADAPTIVE : profile != PROFILE_RULES;
 }
 
 /* Does another kind of evidence rise with the latency? */
@@ -38,7 +33,7 @@ bool verdict_is_enough(const struct detect *d, uint32_t index, enum detect_line 
 {
     if (line == DETECT_RANK && detect_much_slower(d, index) >= SURE_TENTHS)
         return true;
-    return !(line == DETECT_RANK || line == DETECT_TAIL) || has_cosignal(d, index);
+    return !detect_by_half_seconds(line) || has_cosignal(d, index);
 }
 
 /* So much slower, so much less: then it works no longer than its peers. */
@@ -51,7 +46,7 @@ static uint32_t share_for(const struct detect *d, uint32_t index, enum detect_li
 {
     if (line == DETECT_RANK)
         return (uint32_t)(LIFE_WHOLE * exp(-CUT_POWER * fmax(d->hosts[index]->ratio, RATIO_CUT)));
-    return line == DETECT_TAIL ? TAIL_SHARE : 0;
+    return detect_by_half_seconds(line) ? TAIL_SHARE : 0;
 }
 
 struct verdict verdict_of(const struct detect *d, const struct detection_config *config,
@@ -65,7 +60,7 @@ struct verdict verdict_of(const struct detect *d, const struct detection_config 
     v.share = share_for(d, index, line);
     if (!verdict_may_eject(config->profile, line) || !verdict_is_enough(d, index, line))
         return v;
-    if (of_latency(line) && detect_load_without(d, index) > config->max_load) {
+    if (detect_of_latency(line) && detect_load_without(d, index) > config->max_load) {
         v.full = true;
         v.share = fair_work(d, index);
         return v;

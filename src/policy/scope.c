@@ -408,16 +408,11 @@ bool scope_concerns(const struct scope *s, uint32_t index)
            s->hosts[index].group[SCOPE_ZONES] == v->group;
 }
 
-static bool of_latency(enum detect_line line)
-{
-    return line == DETECT_RANK || line == DETECT_TAIL || line == DETECT_AGE;
-}
-
 /* What is common is nobody's; what it has nothing to do with still accuses. */
 static bool is_of_all(const struct scope_verdict *v, enum detect_line line)
 {
     if (v->sign == SCOPE_BY_LATENCY || v->sign == SCOPE_BY_AGE)
-        return of_latency(line);
+        return detect_of_latency(line);
     if (v->sign == SCOPE_BY_ERRORS)
         return line != DETECT_CONNECTS;
     return v->sign == SCOPE_BY_CONNECTS;
@@ -487,21 +482,17 @@ static uint32_t kind_of(enum detect_line line)
     return line == DETECT_AGE ? DETECT_OF_AGE : DETECT_OF_ERRORS;
 }
 
-static bool by_half_seconds(enum detect_line line)
-{
-    return line == DETECT_RANK || line == DETECT_TAIL;
-}
-
 /* Was it tried often enough since |risen|, when the sum of the accused one began to rise? */
 static bool was_tried(const struct detect_host *h, mono_ns risen, enum detect_line line)
 {
-    return by_half_seconds(line) ? h->rated : h->tried[kind_of(line)][DETECT_TRIES - 1] >= risen;
+    return detect_by_half_seconds(line) ? h->rated
+                                        : h->tried[kind_of(line)][DETECT_TRIES - 1] >= risen;
 }
 
 /* And does it look as if it were on the same way? */
 static bool leans(const struct scope *s, uint32_t index, mono_ns risen, enum detect_line line)
 {
-    if (by_half_seconds(line))
+    if (detect_by_half_seconds(line))
         return detect_sum(s->judge, index, line) > s->judge->config.threshold / LEANS;
     return s->judge->hosts[index]->failed[kind_of(line)] >= risen;
 }

@@ -128,7 +128,7 @@ def test_a_decision_has_the_numbers_of_before_the_deed(day):
     refused = next(d for d in day.all if d["what"] == "refused")
     assert refused["guard"] == "cap" and refused["inputs"]["out"] == 1 and refused["host"] == day.names[2]
     slow = next(d for d in day.all if d["what"] == "ejected" and d["host"] == day.names[1])
-    assert slow["line"] in ("rank", "age", "tail")
+    assert slow["line"] in ("rank", "age", "tail", "stalls")
     assert slow["ratio"] > slow["gate"]
     assert [d["number"] for d in day.all] == list(range(1, len(day.all) + 1))
 

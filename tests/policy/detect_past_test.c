@@ -46,7 +46,7 @@ static double made(const struct detect_step *s, enum detect_line line)
 {
     double gain = s->gain;
 
-    if (line == DETECT_RANK || line == DETECT_TAIL)
+    if (detect_by_half_seconds(line))
         gain = fmin(gain, DETECT_STEP_SHARE * config.threshold);
     return fmin(fmax(s->from + gain, s->least), s->most);
 }
@@ -63,7 +63,7 @@ static void follow(uint32_t index, enum detect_line line)
         if (later.from != 0)
             assert_float_equal(made(&step, line), later.from, 1e-3);
         else
-            assert_true(made(&step, line) < 1e-3 || line == DETECT_RANK || line == DETECT_TAIL);
+            assert_true(made(&step, line) < 1e-3 || detect_by_half_seconds(line));
         later = step;
     }
 }

@@ -106,6 +106,25 @@ static void what_is_not_much_later_than_its_peers_is_kept_back_by_the_gate(void 
     world_free(w);
 }
 
+/* Hosts of an older make are no suspects for that, and are if they get worse. */
+static void what_a_host_is_from_the_first_is_its_own(void **state)
+{
+    struct world *w = world_new(10);
+    uint32_t held = 0;
+    (void)state;
+
+    w->times[3] = w->times[4] = 1.75;
+    for (uint32_t n = 0; n < 240; n++) {
+        half_second(w);
+        held += holds(w, 3, DETECT_RANK) || holds(w, 4, DETECT_RANK);
+    }
+    assert_true(held <= 2); /* there is noise */
+    w->times[3] = 5;
+    half_seconds(w, 6);
+    assert_true(holds(w, 3, DETECT_RANK));
+    world_free(w);
+}
+
 static void how_much_slower_is_known_within_tenths_of_a_second(void **state)
 {
     struct world *w = world_new(HOSTS);
@@ -205,6 +224,46 @@ static void one_answer_in_ten_very_late_is_seen_by_the_tail_not_by_ranks(void **
     assert_true(tail);
     half_seconds(w, 200);
     assert_true(sum(w, 3, DETECT_TAIL) < H / 4);
+    world_free(w);
+}
+
+/* One request in a hundred, with a second in between: nothing else is wrong with it. */
+static void a_host_that_stalls_now_and_then_is_seen_by_the_line_made_for_it(void **state)
+{
+    struct world *w = world_new(10);
+    uint32_t stalled = 0;
+    (void)state;
+
+    half_seconds(w, 60);
+    for (; stalled < 20 && !holds(w, 3, DETECT_STALLS); stalled++) {
+        tell(w, 3, EVIDENCE_LATE, 400000);
+        half_second(w);
+        tell(w, 3, EVIDENCE_OK, 800000); /* its end: it has counted already */
+        half_seconds(w, 9);
+        assert_false(holds(w, 3, DETECT_TAIL) || holds(w, 3, DETECT_RANK));
+    }
+    assert_in_range(stalled, 4, 8);
+    assert_int_equal(verdict_of(&w->judge, &(struct detection_config){.profile = PROFILE_ADAPTIVE},
+                                3, DETECT_STALLS)
+                         .deed,
+                     VERDICT_SUSPECT);
+    world_free(w);
+}
+
+/* Where each host has it, it is nobody's fault, and what it takes to be accused of it is more. */
+static void what_stalls_everywhere_accuses_nobody(void **state)
+{
+    struct world *w = world_new(10);
+    (void)state;
+
+    half_seconds(w, 60);
+    for (uint32_t n = 0; n < 1000; n++) {
+        tell(w, (n * 7) % 10, EVIDENCE_OK, 800000);
+        half_seconds(w, 4);
+        for (uint32_t i = 0; i < 10; i++)
+            assert_false(holds(w, i, DETECT_STALLS));
+    }
+    assert_true(w->judge.usual_stalls > 0.003 && w->judge.usual_stalls < 0.008);
     world_free(w);
 }
 
@@ -683,10 +742,13 @@ int main(void)
         cmocka_unit_test(a_sum_of_zero_begins_to_rise_within_the_half_second),
         cmocka_unit_test(a_host_that_is_well_again_is_forgiven),
         cmocka_unit_test(what_is_not_much_later_than_its_peers_is_kept_back_by_the_gate),
+        cmocka_unit_test(what_a_host_is_from_the_first_is_its_own),
         cmocka_unit_test(how_much_slower_is_known_within_tenths_of_a_second),
         cmocka_unit_test(what_is_late_is_not_said_by_the_hosts_that_are),
         cmocka_unit_test(a_request_that_is_late_while_it_is_open_counts_then_and_not_again),
         cmocka_unit_test(one_answer_in_ten_very_late_is_seen_by_the_tail_not_by_ranks),
+        cmocka_unit_test(a_host_that_stalls_now_and_then_is_seen_by_the_line_made_for_it),
+        cmocka_unit_test(what_stalls_everywhere_accuses_nobody),
         cmocka_unit_test(failures_count_at_once_and_are_worked_off),
         cmocka_unit_test(one_failure_in_ten_is_seen_by_the_line_made_for_some),
         cmocka_unit_test(what_fails_everywhere_accuses_nobody),
