@@ -710,7 +710,7 @@ static bool is_everybodys(struct watched *c, uint32_t index)
 
     return detection_scope_says(c, index, DETECT_ERRORS_MANY) != SCOPE_NODE ||
            detection_scope_says(c, index, DETECT_CONNECTS) == SCOPE_CALLER ||
-           s->judge->fleet.slow || s->judge->saturated;
+           scope_may_be_lost(s, index) || s->judge->fleet.slow || s->judge->saturated;
 }
 
 #define CROWD_SHARE 0.3 /* of its peers */

@@ -238,6 +238,7 @@ void detection_scope_turn(struct watched *c, mono_ns now)
     }
     learn_demand(c);
     scope_turn(&c->detection->scope, caller_of(c));
+    scope_amend(&c->detection->scope, &c->detection->judge);
     c->lossy = scope_doubts(&c->detection->scope);
     c->detection->learnt = c->detection->doubted = 0;
     shift(c, now);

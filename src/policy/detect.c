@@ -154,6 +154,7 @@ void detect_acquit(struct detect *d, uint32_t index)
     memset(h->gain, 0, sizeof(h->gain));
     memset(h->least, 0, sizeof(h->least));
     memset(h->lost, 0, sizeof(h->lost));
+    h->unanswered_weight = h->unanswered = 0;
     h->history_next = 0;
     count_rates(d, h, h->serving ? -1 : 0);
     memset(h->lately, 0, sizeof(h->lately));
@@ -195,8 +196,7 @@ static double nats(bool failed, double bad, double usual)
     return failed ? log(bad / usual) : log((1 - bad) / (1 - usual));
 }
 
-/* Failures need no half second to be believed, but the sum does not grow beyond all bounds. */
-static void add_now(struct detect *d, struct detect_host *h, enum detect_line line, double gain)
+void detect_add_now(struct detect *d, struct detect_host *h, enum detect_line line, double gain)
 {
     double most = DETECT_SUM_MOST * d->config.threshold;
 
@@ -234,18 +234,67 @@ static void learn_error(struct detect *d, uint32_t index, bool failed, double ti
     count_try(d, h, DETECT_OF_ERRORS, failed, times);
     if (!d->config.errors)
         return;
-    add_now(d, h, DETECT_ERRORS_SOME, times * nats(failed, fmin(some, BAD_MANY), usual));
-    add_now(d, h, DETECT_ERRORS_MANY, times * nats(failed, BAD_MANY, usual));
+    detect_add_now(d, h, DETECT_ERRORS_SOME, times * nats(failed, fmin(some, BAD_MANY), usual));
+    detect_add_now(d, h, DETECT_ERRORS_MANY, times * nats(failed, BAD_MANY, usual));
 }
 
-static void learn_connect(struct detect *d, uint32_t index, bool failed)
+static void add_connect(struct detect *d, struct detect_host *h, bool failed, double gain)
+{
+    if (h->sum[DETECT_CONNECTS] <= 0)
+        h->unanswered_weight = h->unanswered = 0;
+    count_try(d, h, DETECT_OF_CONNECTS, failed, 1);
+    if (d->config.connections)
+        detect_add_now(d, h, DETECT_CONNECTS, gain);
+}
+
+/* Answered, be it with a refusal. */
+static void learn_connect(struct detect *d, uint32_t index, bool refused)
 {
     struct detect_host *h = d->hosts[index];
     double usual = detect_peers_rate(d, index, DETECT_OF_CONNECTS);
 
-    count_try(d, h, DETECT_OF_CONNECTS, failed, 1);
-    if (d->config.connections)
-        add_now(d, h, DETECT_CONNECTS, nats(failed, BAD_MANY, usual));
+    add_connect(d, h, refused, nats(refused, BAD_MANY, usual));
+    if (refused)
+        h->refused = d->now;
+}
+
+static void learn_lost(struct detect *d, uint32_t index)
+{
+    struct detect_host *h = d->hosts[index];
+    double usual = fmax(detect_peers_rate(d, index, DETECT_OF_CONNECTS), h->loss);
+    double gain = nats(true, BAD_MANY, usual);
+
+    add_connect(d, h, true, gain);
+    h->unanswered++;
+    h->unanswered_weight += gain;
+}
+
+double detect_weight_of_lost(const struct detect *d, uint32_t index, uint32_t times)
+{
+    return times * nats(true, BAD_MANY, fmax(d->hosts[index]->loss, RATE_LEAST));
+}
+
+void detect_weigh_lost(struct detect *d, uint32_t index, double loss)
+{
+    struct detect_host *h = d->hosts[index];
+    double weight;
+
+    h->loss = loss;
+    weight = detect_weight_of_lost(d, index, h->unanswered);
+    if (weight >= h->unanswered_weight)
+        return;
+    if (h->sum[DETECT_CONNECTS] > 0)
+        detect_add_now(d, h, DETECT_CONNECTS, weight - h->unanswered_weight);
+    h->unanswered_weight = weight;
+}
+
+bool detect_only_loses(const struct detect *d, uint32_t index)
+{
+    const struct detect_host *h = d->hosts[index];
+    mono_ns risen = h->risen[DETECT_CONNECTS], last = h->tried[DETECT_OF_ERRORS][0];
+
+    return h->unanswered > 0 && h->refused < risen && last >= risen &&
+           last > h->failed[DETECT_OF_ERRORS];
 }
 
 static void learn_age(struct detect *d, uint32_t index, bool late, double times)
@@ -255,7 +304,7 @@ static void learn_age(struct detect *d, uint32_t index, bool late, double times)
 
     count_try(d, h, DETECT_OF_AGE, late, times);
     if (d->config.latency)
-        add_now(d, h, DETECT_AGE, times * nats(late, BAD_MANY, usual));
+        detect_add_now(d, h, DETECT_AGE, times * nats(late, BAD_MANY, usual));
 }
 
 /* --- latencies --- */
@@ -464,6 +513,8 @@ void detect_learn(struct detect *d, uint32_t index, const struct evidence *s)
         learn_wait(d, index, s);
         return;
     case EVIDENCE_CONNECT_FAILED:
+        learn_lost(d, index);
+        return;
     case EVIDENCE_REFUSED:
         learn_connect(d, index, true);
         return;

@@ -101,6 +101,10 @@ struct detect_host {
     mono_ns risen[DETECT_LINE_COUNT];               /* of failures: the sum was last nothing */
     mono_ns tried[DETECT_KIND_COUNT][DETECT_TRIES]; /* the latest tries, latest first */
     mono_ns failed[DETECT_KIND_COUNT];              /* last */
+    mono_ns refused;                                /* a connect, last */
+    uint32_t unanswered;      /* connects without any answer, since CONNECTS began to rise ... */
+    double unanswered_weight; /* ... and the nats that they gave */
+    double loss;              /* how likely is such a one of any host; detect_weigh_lost */
     double from[DETECT_LINE_COUNT]; /* of the half second under way, here and the next three */
     double gain[DETECT_LINE_COUNT];
     double least[DETECT_LINE_COUNT];
@@ -192,6 +196,22 @@ void detect_count(struct detect *d, uint32_t index, const struct evidence *s);
 
 /* One sample of host |index|; in the order of their times. */
 void detect_learn(struct detect *d, uint32_t index, const struct evidence *s);
+
+/*
+ * Of the segments to and from host |index|'s peers that share is lost: a connect that is not
+ * answered says no more against it than against any host. What such connects were weighed before
+ * that was known is weighed anew.
+ */
+void detect_weigh_lost(struct detect *d, uint32_t index, double loss);
+
+/* What |times| such connects weigh by that. */
+double detect_weight_of_lost(const struct detect *d, uint32_t index, uint32_t times);
+
+/* Just after detect_turn: what was waited for was no host's fault, and holds against none. */
+void detect_void_waits(struct detect *d);
+
+/* Was host |index| lost from sight to new connections alone, since CONNECTS began to rise? */
+bool detect_only_loses(const struct detect *d, uint32_t index);
 
 /*
  * The half second is over: latencies are weighed, the fleet is looked at, usual values are learnt.

@@ -76,6 +76,9 @@ bool detect_past_gate(const struct detect_host *h);
 /* May |h| be learnt from as it is? Not while its answers are late by all signs. */
 bool detect_seems_well(const struct detect *d, const struct detect_host *h);
 
+/* Failures need no half second to be believed, but the sum does not grow beyond all bounds. */
+void detect_add_now(struct detect *d, struct detect_host *h, enum detect_line line, double gain);
+
 /* --- the fleet --- */
 
 #define FLEET_DEVIATION_AT_FIRST 0.03

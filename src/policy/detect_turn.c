@@ -151,6 +151,25 @@ void detect_turn(struct detect *d)
     begin_bucket(d);
 }
 
+static void void_waits_of(struct detect *d, struct detect_host *h)
+{
+    static const enum detect_line failures[] = {DETECT_CONNECTS, DETECT_AGE};
+    static const enum detect_line latencies[] = {DETECT_RANK, DETECT_TAIL};
+
+    for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+        if (h->sum[failures[i]] > 0)
+            detect_add_now(d, h, failures[i], -h->sum[failures[i]]);
+    }
+    for (size_t i = 0; i < sizeof(latencies) / sizeof(latencies[0]); i++)
+        h->sum[latencies[i]] = h->from[latencies[i]] = h->gain[latencies[i]] = 0;
+}
+
+void detect_void_waits(struct detect *d)
+{
+    for (uint32_t i = 0; i < d->count; i++)
+        void_waits_of(d, d->hosts[i]);
+}
+
 /* --- accusations --- */
 
 bool detect_accuses(const struct detect *d, uint32_t index, enum detect_line line)

@@ -111,12 +111,17 @@ void scope_mark(struct scope *s)
 
 void scope_learn_path(struct scope *s, uint32_t index, double requests, double retransmits)
 {
-    s->hosts[index].path.tries += requests;
-    s->hosts[index].path.bad += retransmits;
+    struct scope_host *h = &s->hosts[index];
+
+    h->path.tries += requests;
+    h->path.bad += retransmits;
+    h->path_just_now.tries += requests;
+    h->path_just_now.bad += retransmits;
 }
 
-#define PATH_KEEPS   0.9 /* connections tell once a second: some five seconds */
-#define VERSION_RATE 0.01
+#define PATH_KEEPS     0.9 /* connections tell once a second: some five seconds */
+#define JUST_NOW_KEEPS 0.3
+#define VERSION_RATE   0.01
 
 static bool is_calm(const struct scope *s)
 {
@@ -379,12 +384,18 @@ const struct scope_verdict *scope_look(struct scope *s)
     return &s->now;
 }
 
+static void fade(struct detect_rate *r, double keeps)
+{
+    r->tries *= keeps;
+    r->bad *= keeps;
+}
+
 void scope_turn(struct scope *s, enum scope_caller caller)
 {
     s->caller = caller;
     for (uint32_t i = 0; i < s->judge->count; i++) {
-        s->hosts[i].path.tries *= PATH_KEEPS;
-        s->hosts[i].path.bad *= PATH_KEEPS;
+        fade(&s->hosts[i].path, PATH_KEEPS);
+        fade(&s->hosts[i].path_just_now, JUST_NOW_KEEPS);
     }
     learn_usual(s);
     scope_turn_all(s);
@@ -561,5 +572,7 @@ enum scope_kind scope_of(struct scope *s, uint32_t index, enum detect_line line)
 
     if (k != SCOPE_NODE || !is_patient(&s->hosts[index], s->judge->now))
         return k;
+    if (line == DETECT_CONNECTS && detect_only_loses(s->judge, index))
+        return SCOPE_CALLER; /* what became of other segments is not known yet */
     return by_company(s, index, line);
 }

@@ -79,10 +79,11 @@ struct scope_host {
     enum scope_kind cut_for;        /* or has it for the sake of its ZONE, VERSION; NONE: not */
     uint32_t marked; /* the half second after the last in which it was past half of the threshold */
     mono_ns asked;   /* it was last asked whose its trouble is, ... */
-    mono_ns asked_first;     /* ... and that without a break since */
-    struct detect_rate path; /* requests lately, and segments that were sent to it again */
-    bool known;              /* |shift| is */
-    double shift;            /* natural logarithm: its median to what is usual in its zone */
+    mono_ns asked_first;              /* ... and that without a break since */
+    struct detect_rate path;          /* requests lately, and segments that were sent to it again */
+    struct detect_rate path_just_now; /* the same of less than a second */
+    bool known;                       /* |shift| is */
+    double shift; /* natural logarithm: its median to what is usual in its zone */
     double
         places[SCOPE_PLACES]; /* the same to all hosts', less its usual one, lately; NAN: unknown */
 };
@@ -158,6 +159,20 @@ void scope_mark(struct scope *s);
 
 /* Just after it. */
 void scope_turn(struct scope *s, enum scope_caller caller);
+
+/*
+ * Just after that: what the judge has learnt is weighed anew by what is known of our own side. What
+ * is our own holds against nobody; where segments to a host's peers get lost, connects to it get
+ * lost as well.
+ */
+void scope_amend(const struct scope *s, struct detect *judge);
+
+/*
+ * May a run of SCOPE_RUN lost connects of host |index|, or what more it had, be bad luck, and
+ * nothing but that, on a link that loses segments?
+ */
+#define SCOPE_RUN 3
+bool scope_may_be_lost(const struct scope *s, uint32_t index);
 
 /* Since then host |index| ended so many requests, and so many segments were sent to it again. */
 void scope_learn_path(struct scope *s, uint32_t index, double requests, double retransmits);

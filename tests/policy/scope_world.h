@@ -19,17 +19,19 @@
 #include "base/rng.h"
 #include "policy/normal.h"
 
-#define HOSTS_MAX 24
-#define STEP      (25 * NS_PER_MS)
-#define STEPS_MAX 1024 /* a request takes fewer */
-#define WARM      (8 * NS_PER_S)
-#define LONG      (12 * NS_PER_S)
+#define HOSTS_MAX          24
+#define STEP               (25 * NS_PER_MS)
+#define STEPS_MAX          1024 /* a request takes fewer */
+#define CONNECT_TIMEOUT_US 250000
+#define WARM               (8 * NS_PER_S)
+#define LONG               (12 * NS_PER_S)
 
 /* What is wrong with one host. */
 struct fault {
     double times;    /* as slow */
     double failing;  /* share of answers that are 500 */
-    double refusing; /* share of connects that fail */
+    double refusing; /* share of connects that are refused */
+    double lost;     /* the same that get no answer */
     bool silent;     /* no answer at all */
     double only[2];  /* as slow, in one class */
     double resent;   /* segments a request */
@@ -160,7 +162,7 @@ static inline void send_one(uint32_t host)
 {
     const struct fault *f = &world.planted.on[host];
     uint8_t class = rng_unit(&world.rng) < world.planted.heavy[host] ? 1 : 0;
-    bool fresh = world.pooled ? f->refusing > 0 : rng_below(&world.rng, 10) == 0;
+    bool fresh = world.pooled ? f->refusing > 0 || f->lost > 0 : rng_below(&world.rng, 10) == 0;
     double us = 20000 * exp(0.5 * normal()) * f->times * f->only[class] * (class == 1 ? 10 : 1);
     double late = world.judge.late_after[class];
 
@@ -169,7 +171,11 @@ static inline void send_one(uint32_t host)
     scope_learn_path(&world.scope, host, 1, 0);
     scope_learn_demand(&world.scope, 1);
     if (fresh && rng_unit(&world.rng) < f->refusing) {
-        put(host, class, EVIDENCE_CONNECT_FAILED, true, 1000);
+        put(host, class, EVIDENCE_REFUSED, true, 1000);
+        return;
+    }
+    if (fresh && f->lost > 0 && rng_unit(&world.rng) < f->lost) {
+        put(host, class, EVIDENCE_CONNECT_FAILED, true, CONNECT_TIMEOUT_US);
         return;
     }
     us = f->silent ? 2e6 : us;
@@ -231,6 +237,7 @@ static inline void one_step(void)
         scope_mark(&world.scope);
         detect_turn(&world.judge);
         scope_turn(&world.scope, world.caller);
+        scope_amend(&world.scope, &world.judge);
         world.kinds[world.scope.now.kind]++;
     }
     for (uint32_t i = 0; i < world.hosts; i++)

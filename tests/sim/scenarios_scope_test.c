@@ -295,6 +295,8 @@ static void t_000_14_our_own_link_loses_a_fifth_and_no_host_goes(void **state)
         net_site(&p.rig.net, &p.rig.address)->path.loss_permille = 200;
         run(40 * S);
         expect_only(0);
+        assert_int_equal(onlooker_verdict(&seen), SCOPE_CALLER);
+        assert_true(was_logged("cluster.verdict", "look at its own machine and network"));
         finish();
     }
 }
@@ -309,6 +311,8 @@ static void t_000_14_a_worker_stopped_for_2_s_blames_no_host(void **state)
         run(20 * S);
         expect_only(0);
         assert_int_equal(onlooker_cut(&seen, 999), 0);
+        assert_true(was_said(SCOPE_CALLER));
+        assert_true(was_logged("cluster.verdict", "look at its own machine and network"));
         finish();
     }
 }
