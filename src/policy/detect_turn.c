@@ -153,15 +153,14 @@ void detect_turn(struct detect *d)
 
 static void void_waits_of(struct detect *d, struct detect_host *h)
 {
-    static const enum detect_line failures[] = {DETECT_CONNECTS, DETECT_AGE};
-    static const enum detect_line latencies[] = {DETECT_RANK, DETECT_TAIL};
+    for (int i = 0; i < DETECT_LINE_COUNT; i++) {
+        enum detect_line line = (enum detect_line)i;
 
-    for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
-        if (h->sum[failures[i]] > 0)
-            detect_add_now(d, h, failures[i], -h->sum[failures[i]]);
+        if (detect_by_half_seconds(line))
+            h->sum[line] = h->from[line] = h->gain[line] = 0;
+        else if ((detect_of_latency(line) || line == DETECT_CONNECTS) && h->sum[line] > 0)
+            detect_add_now(d, h, line, -h->sum[line]);
     }
-    for (size_t i = 0; i < sizeof(latencies) / sizeof(latencies[0]); i++)
-        h->sum[latencies[i]] = h->from[latencies[i]] = h->gain[latencies[i]] = 0;
 }
 
 void detect_void_waits(struct detect *d)
