@@ -6,6 +6,7 @@
 #include "policy/scope_parts.h"
 
 #define COMMON_RATE   0.1
+#define STILL_SHARE   0.5 /* of the hosts, once it is known to be all */
 #define CONNECTS_FINE 0.05
 #define ALIKE         0.4054651081081644 /* ln 1.5: between most hosts, ... */
 #define ALIKE_TIMES   4.0                /* ... or so many deviations; */
@@ -37,10 +38,21 @@ static struct detect_rate rate_of_host(const struct scope *s, uint32_t index, en
     return r;
 }
 
-/* Nearly all hosts fail |least| or more. */
+/* Our link was lossy a moment ago; and more is answered than is lost, so they are not just gone. */
+static bool is_still_lossy(const struct scope *s)
+{
+    struct scope_group all = everybody(s);
+    const struct detect_rate *answers = &all.rates[DETECT_OF_ERRORS];
+
+    return scope_doubts(s) && answers->tries - answers->bad >= all.rates[SCOPE_BY_PATH].bad;
+}
+
+/* So many of the hosts fail |least| or more that it is all of them. */
 static bool all_fail(const struct scope *s, enum scope_sign sign, double least,
                      struct scope_verdict *v)
 {
+    double share = sign == SCOPE_BY_PATH && is_still_lossy(s) ? STILL_SHARE : ZONE_SHARE;
+
     *v = (struct scope_verdict){.sign = sign};
     for (uint32_t i = 0; i < s->judge->count; i++) {
         struct detect_rate r = rate_of_host(s, i, sign);
@@ -53,15 +65,17 @@ static bool all_fail(const struct scope *s, enum scope_sign sign, double least,
     }
     v->share = v->of == 0 ? 0 : v->share / v->of;
     v->others = v->share;
-    return v->of >= GROUP_LEAST && v->hosts >= ZONE_SHARE * v->of;
+    return v->of >= GROUP_LEAST && v->hosts >= share * v->of;
 }
 
 /* --- before it: our own link --- */
 
 #define PATH_USUAL 0.02 /* retransmits a request: some paths have that */
+#define STILL_NATS 0.25 /* of the threshold: where there are few requests, a few are not lost */
 
 struct scope_verdict scope_of_path(const struct scope *s)
 {
+    double least = s->judge->config.threshold * (is_still_lossy(s) ? STILL_NATS : 1);
     struct scope_group all = everybody(s);
     struct scope_verdict v;
 
@@ -69,7 +83,7 @@ struct scope_verdict scope_of_path(const struct scope *s)
         return v;
     v.others = PATH_USUAL;
     v.nats = scope_nats(&all.rates[SCOPE_BY_PATH], PATH_USUAL);
-    if (v.nats > s->judge->config.threshold)
+    if (v.nats > least)
         v.kind = SCOPE_CALLER;
     return v;
 }

@@ -189,6 +189,28 @@ static void refusals_are_brought_by_a_link_however_lossy(void **state)
     stop();
 }
 
+/* A request a second and host: now and then a second passes in which none of them is lost. */
+static void a_lossy_link_is_told_from_few_requests_and_goes_on_being_it(void **state)
+{
+    uint32_t turns;
+    (void)state;
+
+    for (uint64_t seed = 330; seed < 335; seed++) {
+        start(10, 0, 1, seed);
+        run(6 * WARM);
+        set_loss(0.2);
+        for (uint32_t n = 0; n < 60 && verdict() != SCOPE_CALLER; n++)
+            run(NS_PER_S);
+        turns = world.kinds[SCOPE_CALLER];
+        run(30 * NS_PER_S);
+        assert_true(world.kinds[SCOPE_CALLER] - turns >= 57); /* of 60 */
+        set_loss(0);
+        run(LONG);
+        assert_int_equal(verdict(), SCOPE_NONE);
+        stop();
+    }
+}
+
 /* A host that is dead has its segments sent again and again: no excuse for the next one. */
 static void the_losses_of_one_host_excuse_no_other(void **state)
 {
@@ -294,6 +316,7 @@ int main(void)
         cmocka_unit_test(no_run_is_bad_luck_where_no_segment_gets_lost),
         cmocka_unit_test(each_lost_connect_is_weighed_anew_once),
         cmocka_unit_test(refusals_are_brought_by_a_link_however_lossy),
+        cmocka_unit_test(a_lossy_link_is_told_from_few_requests_and_goes_on_being_it),
         cmocka_unit_test(the_losses_of_one_host_excuse_no_other),
         cmocka_unit_test(what_was_waited_for_while_we_were_sick_is_forgotten),
         cmocka_unit_test(some_late_loops_void_nothing),

@@ -277,20 +277,20 @@ static void t_000_13_a_zone_that_is_2_ms_away_loses_no_host(void **state)
 
 /* --- T-000-14: it is us --- */
 
-static void begin_t_000_14(uint64_t seed)
+static void begin_t_000_14(uint64_t seed, uint32_t rate)
 {
+    const struct crowd_habits habits = {.rate = rate, .small = 200};
+
     prepare(seed, PROFILE_ADAPTIVE);
-    begin(&plain_habits);
-    run(20 * S);
+    begin(&habits);
+    run(40 * S);
     mark();
 }
 
-static void t_000_14_our_own_link_loses_a_fifth_and_no_host_goes(void **state)
+static void our_own_link_loses_a_fifth(uint32_t rate)
 {
-    (void)state;
-
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        begin_t_000_14(seed);
+        begin_t_000_14(seed, rate);
         be_alike(UINT64_MAX, lossy);
         net_site(&p.rig.net, &p.rig.address)->path.loss_permille = 200;
         run(40 * S);
@@ -301,12 +301,25 @@ static void t_000_14_our_own_link_loses_a_fifth_and_no_host_goes(void **state)
     }
 }
 
+static void t_000_14_our_own_link_loses_a_fifth_and_no_host_goes(void **state)
+{
+    (void)state;
+    our_own_link_loses_a_fifth(100);
+}
+
+/* Each host has one request a second, and one in five seconds shows it. */
+static void t_000_14_the_same_where_there_is_little_to_see_it_by(void **state)
+{
+    (void)state;
+    our_own_link_loses_a_fifth(10);
+}
+
 static void t_000_14_a_worker_stopped_for_2_s_blames_no_host(void **state)
 {
     (void)state;
 
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        begin_t_000_14(seed);
+        begin_t_000_14(seed, 100);
         world_loop_hold(&p.rig.workers[seed % 2].loop, p.rig.world.now + 2 * S);
         run(20 * S);
         expect_only(0);
@@ -321,7 +334,7 @@ static void t_000_14_all_workers_stopped_for_2_s_are_the_caller_and_blame_no_hos
 {
     (void)state;
 
-    begin_t_000_14(1);
+    begin_t_000_14(1, 100);
     for (uint32_t i = 0; i < p.settings.workers; i++)
         world_loop_hold(&p.rig.workers[i].loop, p.rig.world.now + 2 * S);
     run(20 * S);
@@ -345,6 +358,7 @@ int main(void)
         cmocka_unit_test(t_000_13_the_same_by_a_class_that_a_route_names),
         cmocka_unit_test(t_000_13_a_zone_that_is_2_ms_away_loses_no_host),
         cmocka_unit_test(t_000_14_our_own_link_loses_a_fifth_and_no_host_goes),
+        cmocka_unit_test(t_000_14_the_same_where_there_is_little_to_see_it_by),
         cmocka_unit_test(t_000_14_a_worker_stopped_for_2_s_blames_no_host),
         cmocka_unit_test(t_000_14_all_workers_stopped_for_2_s_are_the_caller_and_blame_no_host),
     };
