@@ -339,15 +339,25 @@ double detect_place(const struct detect *d, uint32_t index, uint32_t class, uint
     return place_of(pool, s, peer_bin(us));
 }
 
-/* What is taken off a sum that is zero is not held against what comes after it. */
-static void add_later(struct detect_host *h, enum detect_line line, double gain)
+/* What is taken off a sum that is zero is not held against what comes after it, beyond |debt|. */
+static void add_later(struct detect_host *h, enum detect_line line, double gain, double debt)
 {
-    h->gain[line] = fmax(-h->sum[line], h->gain[line] + gain);
+    h->gain[line] = fmax(-h->sum[line] - debt, h->gain[line] + gain);
+}
+
+/*
+ * The few good answers that a half second had before a fault began are not to hide it. Many of them
+ * are as good a sign as what came after: then it is the half second as a whole that counts.
+ */
+static double debt_of(struct detect_host *h)
+{
+    h->placed++;
+    return h->placed <= PLACED_FEW ? 0 : PLACE_DESIGN * (h->placed - PLACED_FEW);
 }
 
 static void learn_place(struct detect *d, struct detect_host *h, double place)
 {
-    add_later(h, DETECT_RANK, place - clamp(h->offset, OFFSET_MOST) - PLACE_DESIGN);
+    add_later(h, DETECT_RANK, place - clamp(h->offset, OFFSET_MOST) - PLACE_DESIGN, debt_of(h));
     if (detect_seems_well(d, h))
         h->offset += OFFSET_RATE * (place - h->offset);
 }
@@ -356,7 +366,7 @@ static void learn_tail(struct detect *d, struct detect_host *h, bool slow)
 {
     double usual = fmax(TAIL_LEAST, h->usual_slow);
 
-    add_later(h, DETECT_TAIL, nats(slow, fmax(BAD_SOME, BAD_TIMES * usual), usual));
+    add_later(h, DETECT_TAIL, nats(slow, fmax(BAD_SOME, BAD_TIMES * usual), usual), 0);
     if (h->sum[DETECT_TAIL] <= d->config.threshold / 3)
         h->usual_slow += OFFSET_RATE * ((slow ? 1 : 0) - h->usual_slow);
 }
@@ -376,7 +386,7 @@ static void learn_stall(struct detect *d, struct detect_host *h, bool stalled)
 {
     double usual = fmax(STALL_LEAST, fmax(d->usual_stalls, h->usual_stalls));
 
-    add_later(h, DETECT_STALLS, nats(stalled, fmax(STALL_BAD, BAD_TIMES * usual), usual));
+    add_later(h, DETECT_STALLS, nats(stalled, fmax(STALL_BAD, BAD_TIMES * usual), usual), 0);
     learn_usual_stalls(d, h, stalled);
 }
 

@@ -116,6 +116,7 @@ struct detect_host {
     double offset;       /* its usual place among its peers, in standard deviations */
     double usual_slow;   /* its usual share of very late answers */
     double usual_stalls; /* and of those that are later still */
+    uint32_t placed;     /* answers ranked in the half second under way */
     uint32_t told_late;  /* requests that were very late while they were open: they count already */
     double usual;        /* its usual |ratio| */
     uint32_t settled;    /* half seconds that |usual| is made of, up to a number */

@@ -30,6 +30,7 @@
 
 #define PLACE_MOST   3.0 /* a rank says no more than that */
 #define PLACE_DESIGN 0.5 /* half of the shift the line is made for: one standard deviation */
+#define PLACED_FEW   8   /* answers of a half second whose being in time is forgotten */
 #define OFFSET_MOST  1.5
 #define OFFSET_RATE  3e-4 /* a sample */
 #define OTHERS_LEAST 20   /* latencies of others to be ranked among */

@@ -41,6 +41,7 @@ static void remember(const struct detect *d, struct detect_host *h)
         b->least[line] = (float)h->least[line];
         b->most[line] = (float)(DETECT_SUM_MOST * d->config.threshold - h->lost[line]);
     }
+    h->placed = 0;
     memset(h->gain, 0, sizeof(h->gain));
     memset(h->least, 0, sizeof(h->least));
     memset(h->lost, 0, sizeof(h->lost));

@@ -68,10 +68,28 @@ static void a_sum_of_zero_begins_to_rise_within_the_half_second(void **state)
     (void)state;
 
     half_seconds(w, 100);
+    for (int i = 0; i < 6; i++)
+        tell(w, 3, EVIDENCE_OK, 1000);
+    tell(w, 3, EVIDENCE_OK, 1000000);
+    tell(w, 3, EVIDENCE_OK, 1000000);
+    assert_true(sum(w, 3, DETECT_RANK) > 2);
+    world_free(w);
+}
+
+/* Where a half second has many answers, it is what they are together that counts. */
+static void two_late_answers_after_many_good_ones_are_nothing(void **state)
+{
+    struct world *w = world_new(HOSTS);
+    (void)state;
+
+    half_seconds(w, 100);
     for (int i = 0; i < 20; i++)
         tell(w, 3, EVIDENCE_OK, 1000);
     tell(w, 3, EVIDENCE_OK, 1000000);
     tell(w, 3, EVIDENCE_OK, 1000000);
+    assert_true(sum(w, 3, DETECT_RANK) == 0);
+    for (int i = 0; i < 20; i++)
+        tell(w, 3, EVIDENCE_OK, 1000000);
     assert_true(sum(w, 3, DETECT_RANK) > 2);
     world_free(w);
 }
@@ -740,6 +758,7 @@ int main(void)
         cmocka_unit_test(ranks_rise_by_a_step_a_half_second_and_no_more),
         cmocka_unit_test(it_is_the_net_of_a_half_second_that_is_capped),
         cmocka_unit_test(a_sum_of_zero_begins_to_rise_within_the_half_second),
+        cmocka_unit_test(two_late_answers_after_many_good_ones_are_nothing),
         cmocka_unit_test(a_host_that_is_well_again_is_forgiven),
         cmocka_unit_test(what_is_not_much_later_than_its_peers_is_kept_back_by_the_gate),
         cmocka_unit_test(what_a_host_is_from_the_first_is_its_own),
