@@ -194,7 +194,9 @@ void decision_guard_words(struct text *t, const struct decision *d, enum decisio
         put_count(t, d->alike, "host");
         text_str(t, " of ");
         text_u64(t, d->look.hosts);
-        text_str(t, " past half of the threshold on this line; more than 30 % would be a crowd");
+        text_str(t, " past half of the threshold on this line; more than ");
+        text_str(t, d->line == DETECT_RANK && !d->fleet_slow ? "half" : "30 %");
+        text_str(t, " would be a crowd");
         return;
     case GUARD_RATED:
         text_str(t, d->rated ? "it has peers and answers enough"

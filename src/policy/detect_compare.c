@@ -52,6 +52,26 @@ static void medians_collect(const struct detect *d, uint32_t class, uint32_t str
     }
 }
 
+/* As they were collected, of those hosts that are not late, where these are half of all. */
+static void medians_of_the_well(const struct detect *d, uint32_t class, uint32_t stratum,
+                                struct medians *m)
+{
+    uint32_t late = 0;
+
+    memset(m, 0, sizeof(*m));
+    for (uint32_t i = 0; i < d->count; i++) {
+        const struct detect_host *h = d->hosts[i];
+
+        if (!h->serving || h->stratum != stratum || h->median[class] == 0)
+            continue;
+        late += h->late_since != 0;
+        m->at[h->median[class] - 1] += h->late_since == 0;
+        m->count += h->late_since == 0;
+    }
+    if (late > m->count)
+        medians_collect(d, class, stratum, m);
+}
+
 /* The |n|-th smallest, from 0; n < count. */
 static int32_t medians_nth(const struct medians *m, uint32_t n)
 {
@@ -347,18 +367,28 @@ static void learn_late(struct detect *d, uint32_t class)
         d->late_after[class] = (uint32_t)fmax(LATE_US_LEAST, peer_bin_us(most + LATE_BINS));
 }
 
-static void look_at(struct detect *d, uint32_t class, uint32_t stratum, struct fleet_view *view)
+static void rate_all_in(const struct detect *d, uint32_t class, uint32_t stratum)
 {
     struct medians m;
 
     if (d->pools[class][stratum] == NULL)
         return;
     medians_collect(d, class, stratum, &m);
-    view_class(d, class, stratum, &m, view);
     for (uint32_t i = 0; i < d->count && m.count > 0; i++) {
         if (d->hosts[i]->stratum == stratum)
             rate_in(d, d->hosts[i], class, &m);
     }
+}
+
+/* Is it all, or is it those that are late? */
+static void look_at(struct detect *d, uint32_t class, uint32_t stratum, struct fleet_view *view)
+{
+    struct medians m;
+
+    if (d->pools[class][stratum] == NULL)
+        return;
+    medians_of_the_well(d, class, stratum, &m);
+    view_class(d, class, stratum, &m, view);
 }
 
 static void learn_all(struct detect *d)
@@ -379,10 +409,13 @@ void detect_compare(struct detect *d, enum compare what)
         d->hosts[i]->ratio_sum = d->hosts[i]->ratio_weight = 0;
     for (uint32_t c = 0; c < EVIDENCE_CLASS_MAX; c++)
         for (uint32_t s = 0; s < DETECT_STRATUM_MAX; s++)
-            look_at(d, c, s, &view);
-    view_fleet(d, &view);
+            rate_all_in(d, c, s);
     for (uint32_t i = 0; i < d->count; i++)
         rate_host(d, d->hosts[i]);
+    for (uint32_t c = 0; c < EVIDENCE_CLASS_MAX; c++)
+        for (uint32_t s = 0; s < DETECT_STRATUM_MAX; s++)
+            look_at(d, c, s, &view);
+    view_fleet(d, &view);
     d->disturbed = any_out_of_line(d);
     if (view.learns)
         learn_all(d);

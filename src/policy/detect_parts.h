@@ -100,7 +100,8 @@ enum compare { COMPARE_ONLY, COMPARE_AND_LEARN };
 void detect_compare(struct detect *d, enum compare what);
 
 /* Alike: more than that share of the hosts past half of the threshold. */
-#define CROWD_SHARE 0.3
+#define CROWD_SHARE       0.3
+#define CROWD_SHARE_APART 0.5
 
 /* Weights of what was seen, from one half second to the next. */
 #define LATELY_KEEPS   0.8

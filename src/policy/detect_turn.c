@@ -96,11 +96,17 @@ uint32_t detect_alike(const struct detect *d, enum detect_line line)
     return alike;
 }
 
+/* Where the others answer as they always did, it is known which half is the bad one. */
+static double crowd_share(const struct detect *d, enum detect_line line)
+{
+    return line == DETECT_RANK && !d->fleet.slow ? CROWD_SHARE_APART : CROWD_SHARE;
+}
+
 static bool is_crowd(const struct detect *d, enum detect_line line)
 {
     uint32_t alike = detect_alike(d, line);
 
-    return alike > 1 && alike > CROWD_SHARE * d->count;
+    return alike > 1 && alike > crowd_share(d, line) * d->count;
 }
 
 /* What so many hosts share is nobody's fault: the sums begin anew. */
