@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "policy/host_load.h"
 
+#include <math.h>
+
 #define SMOOTHS_UP      5  /* a fifth: what gets worse shows soon */
 #define SMOOTHS_DOWN    10 /* a tenth */
 #define SMOOTHS_FAILING 5
 #define SMOOTHS_TYPICAL 64
+#define SMOOTHS_COMMON  128
+#define MILLION         1000000u
 #define BEYOND_MOST     20000u /* twenty times */
 #define TYPICAL_LEAST   2000u  /* microseconds */
 #define TYPICAL_MOST    4      /* one answer counts as so many times the typical one at most */
@@ -69,32 +73,43 @@ static void learn_latency(struct host_load *l, struct host_load_typical *typical
 }
 
 /*
- * What is failing up to two and a half times as often as is common costs nothing: chance does as
- * much. But where most hosts fail that is all there is: who fails nearly always costs as much as
- * others fail less.
+ * What chance makes of a share that is common to all costs nothing: four deviations of what is
+ * smoothed so. But where most hosts fail that is all there is: who fails nearly always costs as
+ * much as others fail less.
  */
 static uint32_t excess_of(uint32_t failing, uint32_t common)
 {
-    uint32_t often = 2 * failing > 5 * common ? failing - 5 * common / 2 : 0;
+    uint32_t usual =
+        common + (uint32_t)(4 * sqrt(common * (1000 - common) / (2.0 * SMOOTHS_FAILING - 1)));
+    uint32_t often = failing > usual ? failing - usual : 0;
     uint32_t always = 4 * failing > 3000 + common ? 4 * failing - 3000 - common : 0;
 
     return often > always ? often : always;
+}
+
+/* One host that fails again and again makes nothing common. */
+static void learn_common(struct host_load_typical *typical, const struct host_load *l, bool failed)
+{
+    const struct host_load *last = atomic_load_explicit(&typical->failed, memory_order_relaxed);
+
+    set(&typical->failing,
+        smooth(get(&typical->failing), failed && last != l ? MILLION : 0, SMOOTHS_COMMON));
+    if (failed)
+        atomic_store_explicit(&typical->failed, l, memory_order_relaxed);
 }
 
 static void learn_failure(struct host_load *l, struct host_load_typical *typical, bool failed,
                           mono_ns now)
 {
     uint32_t common = get(&typical->failing);
-    uint32_t now_failing;
+    uint32_t failing = get(&l->failing);
 
-    if (!failed && common == 0 && get(&l->failing) == 0)
+    if (!failed && common == 0 && failing == 0)
         return;
-    common = smooth(common, failed ? 1000 : 0, SMOOTHS_TYPICAL);
-    now_failing =
-        smooth(host_load_left(l, get(&l->failing), now), failed ? 1000 : 0, SMOOTHS_FAILING);
-    set(&typical->failing, common);
-    set(&l->failing, now_failing);
-    set(&l->excess, excess_of(now_failing, common));
+    failing = smooth(host_load_left(l, failing, now), failed ? 1000 : 0, SMOOTHS_FAILING);
+    set(&l->failing, failing);
+    set(&l->excess, failing == 0 ? 0 : excess_of(failing, common / 1000));
+    learn_common(typical, l, failed);
 }
 
 static bool is_failure(const struct evidence *s)

@@ -33,7 +33,8 @@ struct host_load {
 /* What is typical of each class of a cluster: microseconds, smoothed; 0: not known. */
 struct host_load_typical {
     _Atomic uint32_t us[EVIDENCE_CLASS_MAX];
-    _Atomic uint32_t failing; /* thousandths */
+    _Atomic uint32_t failing;                 /* millionths */
+    _Atomic(const struct host_load *) failed; /* the last host that did; never looked into */
 };
 
 /* An attempt has ended. */

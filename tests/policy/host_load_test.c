@@ -120,13 +120,29 @@ static void failing_fast_does_not_attract(void **state)
 /* What all of them do steers nobody. */
 static void what_fails_everywhere_costs_nothing(void **state)
 {
-    struct host_load l = {.latency = 0};
+    struct host_load l[2] = {{.latency = 0}};
     (void)state;
 
     memset(&typical, 0, sizeof(typical));
-    for (uint32_t i = 0; i < 1000; i++)
-        learn(&l, EVIDENCE_ERROR, 50, S);
-    assert_int_equal(host_load_cost(&l, S), HOST_LOAD_TYPICAL);
+    for (uint32_t i = 0; i < 2000; i++)
+        learn(&l[i % 2], EVIDENCE_ERROR, 50, S);
+    assert_int_equal(host_load_cost(&l[0], S), HOST_LOAD_TYPICAL);
+    assert_int_equal(host_load_cost(&l[1], S), HOST_LOAD_TYPICAL);
+}
+
+/* However often: it is dear for two seconds after each failure. */
+static void what_one_host_fails_is_not_common(void **state)
+{
+    struct host_load l = {.latency = 0}, well = {.latency = 0};
+    (void)state;
+
+    memset(&typical, 0, sizeof(typical));
+    for (mono_ns now = S; now < 100 * S; now += 5 * S) {
+        for (uint32_t n = 0; n < 200; n++)
+            learn(&well, EVIDENCE_OK, 10000, now);
+        learn(&l, EVIDENCE_ERROR, 50, now);
+        assert_true(host_load_cost(&l, now + 2 * S) > 5 * HOST_LOAD_TYPICAL / 2);
+    }
 }
 
 static void who_always_fails_costs_more_however_many_do(void **state)
@@ -140,7 +156,7 @@ static void who_always_fails_costs_more_however_many_do(void **state)
         learn(&bad[1], EVIDENCE_ERROR, 50, S);
         learn(&well, EVIDENCE_OK, 10000, S);
     }
-    assert_in_range(typical.failing, 600, 700);
+    assert_in_range(typical.failing, 600000, 700000);
     assert_int_equal(host_load_cost(&well, S), HOST_LOAD_TYPICAL);
     assert_true(host_load_cost(&bad[0], S) > 5 * HOST_LOAD_TYPICAL);
     assert_true(host_load_cost(&bad[1], S) > 5 * HOST_LOAD_TYPICAL);
@@ -163,6 +179,41 @@ static void what_fails_now_and_then_everywhere_costs_little(void **state)
         sum += host_load_cost(one, S) - HOST_LOAD_TYPICAL;
     }
     assert_true(sum / 20000 < HOST_LOAD_TYPICAL / 2);
+}
+
+/*
+ * Hosts that all fail so many of a hundred requests, each left alone while it costs more than the
+ * balancer takes for chance: for how many seconds one is, in stretches of more than two.
+ */
+static mono_ns left_alone(unsigned percent)
+{
+    struct host_load l[10] = {{.latency = 0}};
+    mono_ns since[10] = {0}, sum = 0;
+    struct rng random;
+
+    rng_init(&random, percent);
+    memset(&typical, 0, sizeof(typical));
+    for (uint32_t n = 0; n < 60000; n++) {
+        mono_ns now = S + n * 20 * S / 3000;
+        uint32_t i = n % 10;
+
+        if (host_load_cost(&l[i], now) > 5 * HOST_LOAD_TYPICAL / 2) {
+            since[i] = since[i] == 0 ? now : since[i];
+            continue;
+        }
+        sum += since[i] != 0 && now - since[i] > 2 * S ? now - since[i] : 0;
+        since[i] = 0;
+        learn(&l[i], rng_below(&random, 100) < percent ? EVIDENCE_ERROR : EVIDENCE_OK, 10000, now);
+    }
+    return sum;
+}
+
+static void what_fails_now_and_then_everywhere_leaves_nobody_alone(void **state)
+{
+    (void)state;
+
+    for (unsigned percent = 5; percent <= 60; percent += 5)
+        assert_in_range(left_alone(percent), 0, 20 * S); /* of 4,000 */
 }
 
 static void each_failure_counts_and_a_client_that_leaves_is_none(void **state)
@@ -528,8 +579,10 @@ int main(void)
         cmocka_unit_test(one_very_late_answer_does_not_change_what_is_typical),
         cmocka_unit_test(failing_fast_does_not_attract),
         cmocka_unit_test(what_fails_everywhere_costs_nothing),
+        cmocka_unit_test(what_one_host_fails_is_not_common),
         cmocka_unit_test(who_always_fails_costs_more_however_many_do),
         cmocka_unit_test(what_fails_now_and_then_everywhere_costs_little),
+        cmocka_unit_test(what_fails_now_and_then_everywhere_leaves_nobody_alone),
         cmocka_unit_test(each_failure_counts_and_a_client_that_leaves_is_none),
         cmocka_unit_test(what_was_seen_counts_for_half_after_half_the_time_and_then_for_nothing),
         cmocka_unit_test(old_latency_does_not_become_new_by_what_is_no_latency),
