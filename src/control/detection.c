@@ -151,28 +151,24 @@ static void show_share(struct watched *c, uint32_t index)
     set_cut(c, index, life_serves(l) ? l->share : LIFE_WHOLE);
 }
 
-/* Whether a request without a class of its own is a large one is known by its answer only. */
-static uint32_t late_after(const struct detect *judge, uint32_t class)
-{
-    uint32_t own = judge->late_after[class];
-    uint32_t large = judge->late_after[CLASS_LARGE];
+#define PROBE_TIMES 2 /* of its peers' p99: no single probe may take longer */
 
-    return class < CLASS_LARGE && large > own ? large : own;
+/* Whether a request without a class of its own is a large one is known by its answer only. */
+static uint32_t of_class(const uint32_t us[EVIDENCE_CLASS_MAX], uint32_t class)
+{
+    return class < CLASS_LARGE && us[CLASS_LARGE] > us[class] ? us[CLASS_LARGE] : us[class];
 }
 
 static void show_fleet(struct watched *c)
 {
     const struct detect *judge = &c->detection->judge;
-    uint32_t most = 0;
 
     for (uint32_t class = 0; class < EVIDENCE_CLASS_MAX; class ++) {
-        uint32_t after = late_after(judge, class);
-
-        atomic_store_explicit(&c->state->late_after[class], after, memory_order_relaxed);
-        most = after > most ? after : most;
+        atomic_store_explicit(&c->state->late_after[class], of_class(judge->late_after, class),
+                              memory_order_relaxed);
+        atomic_store_explicit(&c->state->probe_within[class],
+                              PROBE_TIMES * of_class(judge->p99, class), memory_order_relaxed);
     }
-    atomic_store_explicit(&c->state->probe_timeout, (uint64_t)most * NS_PER_US,
-                          memory_order_relaxed);
     atomic_store_explicit(&c->state->retries_held, judge->fleet.slow && acts(c),
                           memory_order_relaxed);
 }
@@ -187,9 +183,10 @@ static void let_go(struct watched *c)
         grant(c, i, 0);
         show_share(c, i);
     }
-    for (uint32_t class = 0; class < EVIDENCE_CLASS_MAX; class ++)
+    for (uint32_t class = 0; class < EVIDENCE_CLASS_MAX; class ++) {
         atomic_store_explicit(&c->state->late_after[class], 0, memory_order_relaxed);
-    atomic_store_explicit(&c->state->probe_timeout, 0, memory_order_relaxed);
+        atomic_store_explicit(&c->state->probe_within[class], 0, memory_order_relaxed);
+    }
     atomic_store_explicit(&c->state->retries_held, false, memory_order_relaxed);
 }
 
@@ -560,8 +557,7 @@ static bool passed(const struct watched *c, const struct evidence *e)
     return e->outcome == EVIDENCE_OK && (p99 == 0 || e->first_us <= p99);
 }
 
-#define PROBE_TIMES 2.0  /* of its peers' p99: no single probe may take longer ... */
-#define PLACE_MOST  0.75 /* ... and all of them together no longer than that, in the mean, ... */
+#define PLACE_MOST  0.75 /* all probes together take no longer than that, in the mean, ... */
 #define PLACE_SLACK 3.0  /* ... give or take */
 
 /* Each may be a little late; all of them together may not be. */

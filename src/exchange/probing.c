@@ -27,6 +27,14 @@ uint32_t probing_remedy(struct exchange *x, bool replayable)
 
 #define PROBE_MOST (5 * NS_PER_S) /* where nothing is known to be late */
 
+static span_ns probe_within(const struct exchange *x)
+{
+    uint32_t us =
+        atomic_load_explicit(&x->cluster->state->probe_within[x->class], memory_order_relaxed);
+
+    return us == 0 ? PROBE_MOST : (span_ns)us * NS_PER_US;
+}
+
 /* Half of the request's time is left for whoever makes it good. */
 span_ns probing_timeout(struct exchange *x)
 {
@@ -34,8 +42,6 @@ span_ns probing_timeout(struct exchange *x)
 
     if (!attempt_present(x)->probe)
         return x->per_try_timeout;
-    probe = atomic_load_explicit(&x->cluster->state->probe_timeout, memory_order_relaxed);
-    if (probe == 0)
-        probe = PROBE_MOST;
+    probe = probe_within(x);
     return mono_min(mono_min(probe, x->per_try_timeout), x->timeout / 2);
 }

@@ -20,8 +20,8 @@ uint32_t probing_pick(struct exchange *x, bool *probe);
  */
 uint32_t probing_remedy(struct exchange *x, bool replayable);
 
-/* How long the present attempt may take: a probe no longer than what is known to be late, and than
- * half of the request's time. */
+/* How long the present attempt may take: a probe no longer than one that can pass, and than half of
+ * the request's time. */
 span_ns probing_timeout(struct exchange *x);
 
 #endif

@@ -49,10 +49,10 @@ struct cluster_state {
     _Atomic bool dry; /* the last connect failed for want of ports, memory or such */
     struct limit_episode episodes[LIMIT_ROW_COUNT]; /* control thread only */
     struct host_load_typical typical;
-    _Atomic uint32_t late_after[EVIDENCE_CLASS_MAX]; /* microseconds; 0: not known; by the control
-                                                        thread, here and below */
-    _Atomic uint64_t probe_timeout;                  /* span_ns; 0: none */
-    _Atomic bool probing;                            /* some host is to be tried */
+    _Atomic uint32_t late_after[EVIDENCE_CLASS_MAX];   /* microseconds; 0: not known; by the control
+                                                          thread, here and below */
+    _Atomic uint32_t probe_within[EVIDENCE_CLASS_MAX]; /* microseconds; 0: not known */
+    _Atomic bool probing;                              /* some host is to be tried */
     _Atomic bool retries_held;    /* the fleet is slow: more attempts would make it worse */
     struct slot_order queue;      /* who waits where maxConnections is reached */
     struct cluster_cells **cells; /* [worker] */

@@ -74,13 +74,13 @@ static void learn_latency(struct host_load *l, struct host_load_typical *typical
 
 /*
  * What chance makes of a share that is common to all costs nothing: four deviations of what is
- * smoothed so. But where most hosts fail that is all there is: who fails nearly always costs as
- * much as others fail less.
+ * smoothed so, above twice the share, which is not known well either. But where most hosts fail
+ * that is all there is: who fails nearly always costs as much as others fail less.
  */
 static uint32_t excess_of(uint32_t failing, uint32_t common)
 {
-    uint32_t usual =
-        common + (uint32_t)(4 * sqrt(common * (1000 - common) / (2.0 * SMOOTHS_FAILING - 1)));
+    double deviation = sqrt(common * (1000 - common) / (2.0 * SMOOTHS_FAILING - 1));
+    uint32_t usual = 2 * common + (uint32_t)(4 * deviation);
     uint32_t often = failing > usual ? failing - usual : 0;
     uint32_t always = 4 * failing > 3000 + common ? 4 * failing - 3000 - common : 0;
 

@@ -65,7 +65,7 @@ static inline uint32_t host_load_cost(const struct host_load *l, mono_ns now)
 {
     uint32_t latency = atomic_load_explicit(&l->latency, memory_order_relaxed);
     uint32_t excess = atomic_load_explicit(&l->excess, memory_order_relaxed);
-    uint32_t beyond = latency + 16 * excess;
+    uint32_t beyond = latency + 20 * excess;
 
     return HOST_LOAD_TYPICAL + (beyond == 0 ? 0 : host_load_left(l, beyond, now));
 }

@@ -153,7 +153,9 @@ static void a_probe_that_is_not_answered_is_made_good_in_time(void **state)
 
         f->route.timeout = table[i].total;
         f->route.per_try_timeout = table[i].per_try;
-        atomic_store(&f->cluster.state->probe_timeout, table[i].known);
+        atomic_store(&f->cluster.state->probe_within[f->x.class + 1], 1000); /* another class */
+        atomic_store(&f->cluster.state->probe_within[f->x.class],
+                     (uint32_t)(table[i].known / 1000));
         atomic_store(&f->cluster.state->retries_held, i % 2 == 0);
         if (i % 2 == 0)
             with_retries(f, RETRY_ON_5XX, 2);
