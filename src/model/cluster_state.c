@@ -63,6 +63,7 @@ struct cluster_state *cluster_state_create(uint32_t hosts, uint32_t workers)
 
     atomic_init(&s->refs, 1);
     s->hosts.epoch = &s->epoch;
+    s->hosts.typical = &s->typical;
     limit_init(&s->connections);
     limit_init(&s->pending);
     limit_init(&s->requests);
@@ -161,7 +162,8 @@ bool cluster_state_view(struct cluster_state *s, struct arena *arena, struct hos
     for (uint32_t i = 0; i < s->hosts.count; i++)
         at[i] =
             s->slots[i] != NULL && host_state_of(s->slots[i])->gone_since == 0 ? s->slots[i] : NULL;
-    *out = (struct host_set){.at = at, .count = s->hosts.count, .epoch = &s->epoch};
+    *out = (struct host_set){
+        .at = at, .count = s->hosts.count, .epoch = &s->epoch, .typical = &s->typical};
     return true;
 }
 

@@ -88,7 +88,8 @@ static inline void host_init(struct host *h)
 struct host_set {
     struct host *const *at; /* [slot]; NULL: empty */
     uint32_t count;
-    _Atomic uint32_t *epoch; /* of the cluster; raised after any health changed */
+    _Atomic uint32_t *epoch;                 /* of the cluster; raised after any health changed */
+    const struct host_load_typical *typical; /* of the cluster */
 };
 
 static inline enum host_health host_health(const struct host *h)

@@ -2,12 +2,14 @@
 #include "policy/host_load.h"
 
 #include <math.h>
+#include <stddef.h>
 
 #define SMOOTHS_UP      5  /* a fifth: what gets worse shows soon */
 #define SMOOTHS_DOWN    10 /* a tenth */
 #define SMOOTHS_FAILING 5
 #define SMOOTHS_TYPICAL 64
 #define SMOOTHS_COMMON  128
+#define FAILING_COSTS   20 /* times that: after one failure a host is left alone for 3 s */
 #define MILLION         1000000u
 #define BEYOND_MOST     20000u /* twenty times */
 #define TYPICAL_LEAST   2000u  /* microseconds */
@@ -73,27 +75,41 @@ static void learn_latency(struct host_load *l, struct host_load_typical *typical
 }
 
 /*
- * What chance makes of a share that is common to all costs nothing: four deviations of what is
- * smoothed so, above twice the share, which is not known well either. But where most hosts fail
- * that is all there is: who fails nearly always costs as much as others fail less.
+ * What chance makes of a share that is common to all: four deviations of what is smoothed so, above
+ * twice the share, which is not known well either.
  */
-static uint32_t excess_of(uint32_t failing, uint32_t common)
+static uint32_t usual_of(uint32_t common)
 {
     double deviation = sqrt(common * (1000 - common) / (2.0 * SMOOTHS_FAILING - 1));
-    uint32_t usual = 2 * common + (uint32_t)(4 * deviation);
+
+    return 2 * common + (uint32_t)(4 * deviation);
+}
+
+/*
+ * What is usual costs nothing. But where most hosts fail that is all there is: who fails nearly
+ * always costs as much as others fail less.
+ */
+uint32_t host_load_failing(const struct host_load *l, const struct host_load_typical *typical,
+                           mono_ns now)
+{
+    uint32_t failing = host_load_left(l, get(&l->failing), now);
+    uint32_t common = get(&typical->failing) / (MILLION / 1000);
+    uint32_t usual = get(&typical->usual);
     uint32_t often = failing > usual ? failing - usual : 0;
     uint32_t always = 4 * failing > 3000 + common ? 4 * failing - 3000 - common : 0;
 
-    return often > always ? often : always;
+    return FAILING_COSTS * (often > always ? often : always);
 }
 
-/* One host that fails again and again makes nothing common. */
+/* Common is what several hosts do: one that fails again and again makes nothing common. */
 static void learn_common(struct host_load_typical *typical, const struct host_load *l, bool failed)
 {
     const struct host_load *last = atomic_load_explicit(&typical->failed, memory_order_relaxed);
+    bool counts = failed && last != NULL && last != l;
+    uint32_t common = smooth(get(&typical->failing), counts ? MILLION : 0, SMOOTHS_COMMON);
 
-    set(&typical->failing,
-        smooth(get(&typical->failing), failed && last != l ? MILLION : 0, SMOOTHS_COMMON));
+    set(&typical->failing, common);
+    set(&typical->usual, usual_of(common / (MILLION / 1000)));
     if (failed)
         atomic_store_explicit(&typical->failed, l, memory_order_relaxed);
 }
@@ -101,14 +117,12 @@ static void learn_common(struct host_load_typical *typical, const struct host_lo
 static void learn_failure(struct host_load *l, struct host_load_typical *typical, bool failed,
                           mono_ns now)
 {
-    uint32_t common = get(&typical->failing);
     uint32_t failing = get(&l->failing);
 
-    if (!failed && common == 0 && failing == 0)
+    if (!failed && failing == 0 && get(&typical->failing) == 0)
         return;
-    failing = smooth(host_load_left(l, failing, now), failed ? 1000 : 0, SMOOTHS_FAILING);
-    set(&l->failing, failing);
-    set(&l->excess, failing == 0 ? 0 : excess_of(failing, common / 1000));
+    failing = host_load_left(l, failing, now);
+    set(&l->failing, smooth(failing, failed ? 1000 : 0, SMOOTHS_FAILING));
     learn_common(typical, l, failed);
 }
 

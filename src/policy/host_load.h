@@ -26,7 +26,6 @@
 struct host_load {
     _Atomic uint32_t latency; /* thousandths of what is typical, beyond it; smoothed */
     _Atomic uint32_t failing; /* thousandths; smoothed */
-    _Atomic uint32_t excess;  /* what of that is not common to the cluster */
     _Atomic uint32_t at;      /* when that was, milliseconds */
 };
 
@@ -34,6 +33,7 @@ struct host_load {
 struct host_load_typical {
     _Atomic uint32_t us[EVIDENCE_CLASS_MAX];
     _Atomic uint32_t failing;                 /* millionths */
+    _Atomic uint32_t usual;                   /* thousandths: who fails no more is as any other */
     _Atomic(const struct host_load *) failed; /* the last host that did; never looked into */
 };
 
@@ -60,14 +60,22 @@ static inline uint32_t host_load_left(const struct host_load *l, uint32_t was, m
                : (uint32_t)((uint64_t)was * (HOST_LOAD_SPAN_MS - gone) / HOST_LOAD_SPAN_MS);
 }
 
+/* What it costs that a host fails more often than is common now. */
+uint32_t host_load_failing(const struct host_load *l, const struct host_load_typical *typical,
+                           mono_ns now);
+
 /* Thousandths of the typical cost; never below it. */
-static inline uint32_t host_load_cost(const struct host_load *l, mono_ns now)
+static inline uint32_t host_load_cost(const struct host_load *l,
+                                      const struct host_load_typical *typical, mono_ns now)
 {
     uint32_t latency = atomic_load_explicit(&l->latency, memory_order_relaxed);
-    uint32_t excess = atomic_load_explicit(&l->excess, memory_order_relaxed);
-    uint32_t beyond = latency + 20 * excess;
+    uint32_t cost = HOST_LOAD_TYPICAL;
 
-    return HOST_LOAD_TYPICAL + (beyond == 0 ? 0 : host_load_left(l, beyond, now));
+    if (latency != 0)
+        cost += host_load_left(l, latency, now);
+    if (atomic_load_explicit(&l->failing, memory_order_relaxed) != 0)
+        cost += host_load_failing(l, typical, now);
+    return cost;
 }
 
 #endif

@@ -15,7 +15,7 @@
 static uint64_t score_of(const struct lb_choice *from, uint32_t host)
 {
     const struct host *h = from->hosts->at[host];
-    uint32_t cost = host_load_cost(&h->load, from->now);
+    uint32_t cost = host_load_cost(&h->load, from->hosts->typical, from->now);
     uint64_t under_way = atomic_load_explicit(&h->in_flight, memory_order_relaxed);
 
     return (under_way + 1) * (cost < ALIKE ? ALIKE : cost);

@@ -56,12 +56,12 @@ static void who_is_not_known_or_typical_or_faster_costs_as_any(void **state)
     struct host_load l = {.latency = 0};
     (void)state;
 
-    assert_int_equal(host_load_cost(&l, 100 * S), HOST_LOAD_TYPICAL);
+    assert_int_equal(host_load_cost(&l, &typical, 100 * S), HOST_LOAD_TYPICAL);
     make_typical(S);
     answer(&l, 10000, S);
-    assert_int_equal(host_load_cost(&l, S), HOST_LOAD_TYPICAL);
+    assert_int_equal(host_load_cost(&l, &typical, S), HOST_LOAD_TYPICAL);
     answer(&l, 100, S);
-    assert_int_equal(host_load_cost(&l, S), HOST_LOAD_TYPICAL);
+    assert_int_equal(host_load_cost(&l, &typical, S), HOST_LOAD_TYPICAL);
 }
 
 static void who_is_so_much_slower_costs_so_much_more(void **state)
@@ -73,7 +73,7 @@ static void who_is_so_much_slower_costs_so_much_more(void **state)
 
         make_typical(S);
         answer(&l, 10000 * times, S);
-        assert_in_range(host_load_cost(&l, S), (times < 21 ? times : 21) * 950,
+        assert_in_range(host_load_cost(&l, &typical, S), (times < 21 ? times : 21) * 950,
                         (times < 21 ? times : 21) * 1050);
     }
 }
@@ -89,7 +89,7 @@ static void each_class_has_its_own_typical(void **state)
     make_typical(S);
     for (uint32_t i = 0; i < 20; i++)
         host_load_learn(&l, &typical, &heavy);
-    assert_int_equal(host_load_cost(&l, S), HOST_LOAD_TYPICAL);
+    assert_int_equal(host_load_cost(&l, &typical, S), HOST_LOAD_TYPICAL);
     assert_int_equal(typical.us[CLASS_LARGE], 900000);
     assert_int_equal(typical.us[CLASS_READ], 10000);
 }
@@ -114,7 +114,7 @@ static void failing_fast_does_not_attract(void **state)
     make_typical(S);
     for (uint32_t i = 0; i < 10; i++)
         learn(&l, EVIDENCE_GATEWAY, 50, S);
-    assert_true(host_load_cost(&l, S) > 4 * HOST_LOAD_TYPICAL);
+    assert_true(host_load_cost(&l, &typical, S) > 4 * HOST_LOAD_TYPICAL);
 }
 
 /* What all of them do steers nobody. */
@@ -126,8 +126,8 @@ static void what_fails_everywhere_costs_nothing(void **state)
     memset(&typical, 0, sizeof(typical));
     for (uint32_t i = 0; i < 2000; i++)
         learn(&l[i % 2], EVIDENCE_ERROR, 50, S);
-    assert_int_equal(host_load_cost(&l[0], S), HOST_LOAD_TYPICAL);
-    assert_int_equal(host_load_cost(&l[1], S), HOST_LOAD_TYPICAL);
+    assert_int_equal(host_load_cost(&l[0], &typical, S), HOST_LOAD_TYPICAL);
+    assert_int_equal(host_load_cost(&l[1], &typical, S), HOST_LOAD_TYPICAL);
 }
 
 /* However often: it is dear for two seconds after each failure. */
@@ -141,7 +141,7 @@ static void what_one_host_fails_is_not_common(void **state)
         for (uint32_t n = 0; n < 200; n++)
             learn(&well, EVIDENCE_OK, 10000, now);
         learn(&l, EVIDENCE_ERROR, 50, now);
-        assert_true(host_load_cost(&l, now + 2 * S) > 5 * HOST_LOAD_TYPICAL / 2);
+        assert_true(host_load_cost(&l, &typical, now + 2 * S) > 5 * HOST_LOAD_TYPICAL / 2);
     }
 }
 
@@ -157,9 +157,9 @@ static void who_always_fails_costs_more_however_many_do(void **state)
         learn(&well, EVIDENCE_OK, 10000, S);
     }
     assert_in_range(typical.failing, 600000, 700000);
-    assert_int_equal(host_load_cost(&well, S), HOST_LOAD_TYPICAL);
-    assert_true(host_load_cost(&bad[0], S) > 5 * HOST_LOAD_TYPICAL);
-    assert_true(host_load_cost(&bad[1], S) > 5 * HOST_LOAD_TYPICAL);
+    assert_int_equal(host_load_cost(&well, &typical, S), HOST_LOAD_TYPICAL);
+    assert_true(host_load_cost(&bad[0], &typical, S) > 5 * HOST_LOAD_TYPICAL);
+    assert_true(host_load_cost(&bad[1], &typical, S) > 5 * HOST_LOAD_TYPICAL);
 }
 
 /* Three in ten everywhere: chance steers nobody much. */
@@ -176,7 +176,7 @@ static void what_fails_now_and_then_everywhere_costs_little(void **state)
         struct host_load *one = &l[i % 10];
 
         learn(one, rng_below(&random, 10) < 3 ? EVIDENCE_ERROR : EVIDENCE_OK, 10000, S);
-        sum += host_load_cost(one, S) - HOST_LOAD_TYPICAL;
+        sum += host_load_cost(one, &typical, S) - HOST_LOAD_TYPICAL;
     }
     assert_true(sum / 20000 < HOST_LOAD_TYPICAL / 2);
 }
@@ -197,7 +197,7 @@ static mono_ns left_alone(unsigned percent)
         mono_ns now = S + n * 20 * S / 3000;
         uint32_t i = n % 10;
 
-        if (host_load_cost(&l[i], now) > 5 * HOST_LOAD_TYPICAL / 2) {
+        if (host_load_cost(&l[i], &typical, now) > 5 * HOST_LOAD_TYPICAL / 2) {
             since[i] = since[i] == 0 ? now : since[i];
             continue;
         }
@@ -239,11 +239,11 @@ static void what_was_seen_counts_for_half_after_half_the_time_and_then_for_nothi
 
     make_typical(S);
     answer(&l, 110000, S);
-    beyond = host_load_cost(&l, S) - HOST_LOAD_TYPICAL;
-    assert_in_range(host_load_cost(&l, S + HOST_LOAD_SPAN / 2) - HOST_LOAD_TYPICAL, beyond / 2 - 1,
-                    beyond / 2 + 1);
-    assert_int_equal(host_load_cost(&l, S + HOST_LOAD_SPAN), HOST_LOAD_TYPICAL);
-    assert_int_equal(host_load_cost(&l, 1000 * S), HOST_LOAD_TYPICAL);
+    beyond = host_load_cost(&l, &typical, S) - HOST_LOAD_TYPICAL;
+    assert_in_range(host_load_cost(&l, &typical, S + HOST_LOAD_SPAN / 2) - HOST_LOAD_TYPICAL,
+                    beyond / 2 - 1, beyond / 2 + 1);
+    assert_int_equal(host_load_cost(&l, &typical, S + HOST_LOAD_SPAN), HOST_LOAD_TYPICAL);
+    assert_int_equal(host_load_cost(&l, &typical, 1000 * S), HOST_LOAD_TYPICAL);
 }
 
 /* A failure, or a client that leaves, says nothing of latency: what is old stays old. */
@@ -272,8 +272,9 @@ static void what_another_worker_wrote_a_moment_later_counts_whole(void **state)
 
     make_typical(10 * S);
     answer(&l, 110000, 10 * S + 3 * MS);
-    assert_int_equal(host_load_cost(&l, 10 * S), host_load_cost(&l, 10 * S + 3 * MS));
-    assert_true(host_load_cost(&l, 10 * S) > 5 * HOST_LOAD_TYPICAL);
+    assert_int_equal(host_load_cost(&l, &typical, 10 * S),
+                     host_load_cost(&l, &typical, 10 * S + 3 * MS));
+    assert_true(host_load_cost(&l, &typical, 10 * S) > 5 * HOST_LOAD_TYPICAL);
 }
 
 /* The milliseconds go round after 49 days. */
@@ -285,8 +286,8 @@ static void time_goes_round_without_harm(void **state)
 
     make_typical(round);
     answer(&l, 110000, round);
-    assert_true(host_load_cost(&l, round + S) > 5 * HOST_LOAD_TYPICAL);
-    assert_int_equal(host_load_cost(&l, round + HOST_LOAD_SPAN), HOST_LOAD_TYPICAL);
+    assert_true(host_load_cost(&l, &typical, round + S) > 5 * HOST_LOAD_TYPICAL);
+    assert_int_equal(host_load_cost(&l, &typical, round + HOST_LOAD_SPAN), HOST_LOAD_TYPICAL);
 }
 
 static void the_law_of_costs_on_random_histories(void **state)
@@ -306,10 +307,12 @@ static void the_law_of_costs_on_random_histories(void **state)
                   rng_below(&random, 10) == 0 ? (uint32_t)rng_next(&random)
                                               : rng_below(&random, 50000),
                   now);
-            assert_in_range(host_load_cost(&l, now), HOST_LOAD_TYPICAL, 41 * HOST_LOAD_TYPICAL);
+            assert_in_range(host_load_cost(&l, &typical, now), HOST_LOAD_TYPICAL,
+                            41 * HOST_LOAD_TYPICAL);
             for (mono_ns gone = 0; gone <= HOST_LOAD_SPAN; gone += S)
-                assert_true(host_load_cost(&l, now + gone + S) <= host_load_cost(&l, now + gone));
-            assert_int_equal(host_load_cost(&l, now + HOST_LOAD_SPAN), HOST_LOAD_TYPICAL);
+                assert_true(host_load_cost(&l, &typical, now + gone + S) <=
+                            host_load_cost(&l, &typical, now + gone));
+            assert_int_equal(host_load_cost(&l, &typical, now + HOST_LOAD_SPAN), HOST_LOAD_TYPICAL);
         }
     }
 }
@@ -323,6 +326,7 @@ struct world {
     struct host *hosts;
     struct host *slots[HOSTS_MAX];
     _Atomic uint32_t epoch;
+    struct host_load_typical typical;
     struct lb lb;
     struct rng rng;
     uint32_t room[HOSTS_MAX];
@@ -337,7 +341,8 @@ static struct world *start(uint32_t hosts)
     assert_non_null(w);
     w->hosts = aligned_alloc(64, hosts * sizeof(struct host));
     assert_non_null(w->hosts);
-    w->set = (struct host_set){.at = w->slots, .count = hosts, .epoch = &w->epoch};
+    w->set = (struct host_set){
+        .at = w->slots, .count = hosts, .epoch = &w->epoch, .typical = &w->typical};
     for (uint32_t i = 0; i < hosts; i++) {
         w->hosts[i] = (struct host){.health = HOST_HEALTHY};
         w->slots[i] = &w->hosts[i];
@@ -558,12 +563,12 @@ static void the_law_of_least_load_on_random_worlds(void **state)
                 w->hosts[i].load.latency =
                     rng_below(&random, 3) == 0 ? rng_below(&random, 9000) : 0;
                 w->hosts[i].load.at = (uint32_t)(w->now / MS);
-                cost = host_load_cost(&w->hosts[i].load, w->now);
+                cost = host_load_cost(&w->hosts[i].load, w->set.typical, w->now);
                 cost = (cost < 2500 ? 2500 : cost) * (w->hosts[i].in_flight + 1);
                 least = cost < least ? cost : least;
             }
             host = pick(w);
-            cost = host_load_cost(&w->hosts[host].load, w->now);
+            cost = host_load_cost(&w->hosts[host].load, w->set.typical, w->now);
             assert_true((cost < 2500 ? 2500 : cost) * (w->hosts[host].in_flight + 1) == least);
         }
         stop(w);
