@@ -9,7 +9,7 @@
 #define SMOOTHS_FAILING 5
 #define SMOOTHS_TYPICAL 64
 #define SMOOTHS_COMMON  128
-#define FAILING_COSTS   20 /* times that: after one failure a host is left alone for 3 s */
+#define FAILING_COSTS   24 /* times that: after one failure a host is left alone for 3 s */
 #define MILLION         1000000u
 #define BEYOND_MOST     20000u /* twenty times */
 #define TYPICAL_LEAST   2000u  /* microseconds */

@@ -68,6 +68,67 @@ static bool all_fail(const struct scope *s, enum scope_sign sign, double least,
     return v->of >= GROUP_LEAST && v->hosts >= share * v->of;
 }
 
+/* By the share that fails of what it was given. */
+#define RATE_BINS 32
+
+struct rates {
+    uint32_t hosts[RATE_BINS];
+    struct detect_rate sums[RATE_BINS];
+    uint32_t count;
+};
+
+static void count_rate(struct rates *all, const struct detect_rate *r)
+{
+    uint32_t bin = (uint32_t)fmin(RATE_BINS * fmin(r->bad / r->tries, 1), RATE_BINS - 1);
+
+    all->count++;
+    all->hosts[bin]++;
+    all->sums[bin].tries += r->tries;
+    all->sums[bin].bad += r->bad;
+}
+
+/* The sum of so many of the hosts, those that fail least. */
+static struct detect_rate rate_of_best(const struct rates *all, uint32_t hosts)
+{
+    struct detect_rate sum = {0, 0};
+
+    for (uint32_t bin = 0; bin < RATE_BINS && hosts > 0; bin++) {
+        uint32_t taken = all->hosts[bin] < hosts ? all->hosts[bin] : hosts;
+        double part = taken == 0 ? 0 : (double)taken / all->hosts[bin];
+
+        sum.tries += part * all->sums[bin].tries;
+        sum.bad += part * all->sums[bin].bad;
+        hosts -= taken;
+    }
+    return sum;
+}
+
+#define BEST_RATE (COMMON_RATE / 3) /* where all fail COMMON_RATE, the best seem to fail that */
+
+/*
+ * Where all fail one in ten some are above that at any time, and some are below. Nearly all fail
+ * where those do, taken together, without which it were not nearly all.
+ */
+static bool best_fail(const struct scope *s, enum scope_sign sign, struct scope_verdict *v)
+{
+    struct rates all = {.count = 0};
+    struct detect_rate best;
+
+    for (uint32_t i = 0; i < s->judge->count; i++) {
+        struct detect_rate r = rate_of_host(s, i, sign);
+
+        if (scope_takes_part(s, i) && r.tries >= TRIES_LEAST)
+            count_rate(&all, &r);
+    }
+    *v = (struct scope_verdict){
+        .sign = sign, .hosts = (uint32_t)ceil(ZONE_SHARE * all.count), .of = all.count};
+    best = rate_of_best(&all, all.count + 1 - v->hosts);
+    v->share = best.tries > 0 ? best.bad / best.tries : 0;
+    v->others = v->share;
+    v->nats = scope_nats(&best, USUAL_BAD);
+    return v->hosts >= GROUP_LEAST && v->share >= BEST_RATE && v->nats > s->judge->config.threshold;
+}
+
 /* --- before it: our own link --- */
 
 #define PATH_USUAL 0.02 /* retransmits a request: some paths have that */
@@ -299,6 +360,8 @@ static bool has_common_trouble(const struct scope *s, const struct scope_group *
         if (all_fail(s, signs[i], COMMON_RATE, v))
             return true;
     }
+    if (best_fail(s, SCOPE_BY_ERRORS, v))
+        return true;
     *v = (struct scope_verdict){.sign = SCOPE_BY_LATENCY,
                                 .hosts = all->known,
                                 .of = all->hosts,

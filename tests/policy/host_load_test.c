@@ -124,7 +124,7 @@ static void what_fails_everywhere_costs_nothing(void **state)
     (void)state;
 
     memset(&typical, 0, sizeof(typical));
-    for (uint32_t i = 0; i < 2000; i++)
+    for (uint32_t i = 0; i < 5000; i++)
         learn(&l[i % 2], EVIDENCE_ERROR, 50, S);
     assert_int_equal(host_load_cost(&l[0], &typical, S), HOST_LOAD_TYPICAL);
     assert_int_equal(host_load_cost(&l[1], &typical, S), HOST_LOAD_TYPICAL);
@@ -308,7 +308,7 @@ static void the_law_of_costs_on_random_histories(void **state)
                                               : rng_below(&random, 50000),
                   now);
             assert_in_range(host_load_cost(&l, &typical, now), HOST_LOAD_TYPICAL,
-                            41 * HOST_LOAD_TYPICAL);
+                            45 * HOST_LOAD_TYPICAL);
             for (mono_ns gone = 0; gone <= HOST_LOAD_SPAN; gone += S)
                 assert_true(host_load_cost(&l, &typical, now + gone + S) <=
                             host_load_cost(&l, &typical, now + gone));

@@ -79,6 +79,30 @@ static void failures_where_more_is_asked_are_capacity_too(void **state)
     stop();
 }
 
+/* Some are above that at any time, and some are below. */
+static void one_in_ten_that_fails_everywhere_is_a_dependency_all_the_while(void **state)
+{
+    static const struct fault some = {.times = 1, .failing = 0.1, .only = {1, 1}};
+    uint32_t turns = 0;
+    (void)state;
+
+    for (uint64_t seed = 400; seed < 420; seed++) {
+        uint32_t first;
+
+        start(10, 0, 15, seed);
+        run(2 * WARM);
+        plant_zone(0, 1, &some);
+        run(2 * NS_PER_S);
+        first = world.ejected;
+        memset(world.kinds, 0, sizeof(world.kinds));
+        run(60 * NS_PER_S);
+        turns += world.kinds[SCOPE_DEPENDENCY];
+        assert_int_equal(world.ejected, first);
+        stop();
+    }
+    assert_in_range(turns, 2340, 2400);
+}
+
 /* Half of the hosts gone, twice as much for each of the others. */
 static void what_is_left_of_the_hosts_may_be_too_few(void **state)
 {
@@ -248,6 +272,7 @@ int main(void)
         cmocka_unit_test(late_ones_a_moment_before_more_requests_are_capacity),
         cmocka_unit_test(more_requests_that_came_after_late_ones_are_a_dependency),
         cmocka_unit_test(failures_where_more_is_asked_are_capacity_too),
+        cmocka_unit_test(one_in_ten_that_fails_everywhere_is_a_dependency_all_the_while),
         cmocka_unit_test(what_is_left_of_the_hosts_may_be_too_few),
         cmocka_unit_test(more_requests_alone_are_no_verdict_and_become_usual),
         cmocka_unit_test(hosts_that_say_they_are_full_are_believed),
