@@ -45,8 +45,7 @@ void detect_init(struct detect *d)
 {
     *d = (struct detect){.config.threshold = DETECT_THRESHOLD,
                          .tenth = 1,
-                         .usual_stalls = STALL_AT_FIRST,
-                         .stalls_known = STALL_KNOWN};
+                         .stalls = {{STALL_AT_FIRST, STALL_KNOWN}, {LONG_AT_FIRST, LONG_KNOWN}}};
     for (uint32_t c = 0; c < EVIDENCE_CLASS_MAX; c++)
         for (uint32_t s = 0; s < DETECT_STRATUM_MAX; s++)
             d->classes[c][s] = (struct detect_class){-1, -1, 0};
@@ -159,6 +158,7 @@ void detect_acquit(struct detect *d, uint32_t index)
     count_rates(d, h, h->serving ? -1 : 0);
     memset(h->lately, 0, sizeof(h->lately));
     memset(h->just_now, 0, sizeof(h->just_now));
+    h->stalls = (struct detect_stalls){0};
     h->rated = false;
     h->slow_since = h->late_since = 0;
     for (uint32_t c = 0; c < EVIDENCE_CLASS_MAX; c++) {
@@ -339,8 +339,7 @@ double detect_place(const struct detect *d, uint32_t index, uint32_t class, uint
     return place_of(pool, s, peer_bin(us));
 }
 
-/* What is taken off a sum that is zero is not held against what comes after it, beyond |debt|. */
-static void add_later(struct detect_host *h, enum detect_line line, double gain, double debt)
+void detect_add_later(struct detect_host *h, enum detect_line line, double gain, double debt)
 {
     h->gain[line] = fmax(-h->sum[line] - debt, h->gain[line] + gain);
 }
@@ -357,7 +356,8 @@ static double debt_of(struct detect_host *h)
 
 static void learn_place(struct detect *d, struct detect_host *h, double place)
 {
-    add_later(h, DETECT_RANK, place - clamp(h->offset, OFFSET_MOST) - PLACE_DESIGN, debt_of(h));
+    detect_add_later(h, DETECT_RANK, place - clamp(h->offset, OFFSET_MOST) - PLACE_DESIGN,
+                     debt_of(h));
     if (detect_seems_well(d, h))
         h->offset += OFFSET_RATE * (place - h->offset);
 }
@@ -366,28 +366,9 @@ static void learn_tail(struct detect *d, struct detect_host *h, bool slow)
 {
     double usual = fmax(TAIL_LEAST, h->usual_slow);
 
-    add_later(h, DETECT_TAIL, nats(slow, fmax(BAD_SOME, BAD_TIMES * usual), usual), 0);
+    detect_add_later(h, DETECT_TAIL, nats(slow, fmax(BAD_SOME, BAD_TIMES * usual), usual), 0);
     if (h->sum[DETECT_TAIL] <= d->config.threshold / 3)
         h->usual_slow += OFFSET_RATE * ((slow ? 1 : 0) - h->usual_slow);
-}
-
-static void learn_usual_stalls(struct detect *d, struct detect_host *h, bool stalled)
-{
-    double x = stalled ? 1 : 0;
-
-    if (h->sum[DETECT_STALLS] > d->config.threshold / 3)
-        return;
-    d->stalls_known += d->stalls_known < STALL_MEMORY;
-    d->usual_stalls += (x - d->usual_stalls) / d->stalls_known;
-    h->usual_stalls += OFFSET_RATE * (x - h->usual_stalls);
-}
-
-static void learn_stall(struct detect *d, struct detect_host *h, bool stalled)
-{
-    double usual = fmax(STALL_LEAST, fmax(d->usual_stalls, h->usual_stalls));
-
-    add_later(h, DETECT_STALLS, nats(stalled, fmax(STALL_BAD, BAD_TIMES * usual), usual), 0);
-    learn_usual_stalls(d, h, stalled);
 }
 
 /* What was told to be late while it was open has its end now: it is one. */
@@ -395,14 +376,16 @@ static void learn_end(struct detect *d, struct detect_host *h, const struct evid
                       uint32_t p99)
 {
     uint16_t bin = peer_bin(s->first_us);
+    enum detect_stall stall = detect_stall_of(s->first_us, p99);
     bool slow = bin > p99 + TAIL_BINS;
 
     if (slow && h->told_late > 0) {
         h->told_late--;
+        detect_learn_stall_end(d, h, stall);
         return;
     }
     learn_tail(d, h, slow);
-    learn_stall(d, h, bin > p99 + LATE_BINS && s->first_us >= LATE_US_LEAST);
+    detect_learn_stall(d, h, stall);
 }
 
 /* An answer: |whole|. Where it was waited for in vain, it took at least that long. */
@@ -449,7 +432,7 @@ static void learn_open(struct detect *d, struct detect_host *h, const struct evi
         peer_bin(s->first_us) <= peer_p99(pool, series) + TAIL_BINS)
         return;
     learn_tail(d, h, true);
-    learn_stall(d, h, true);
+    detect_learn_stall(d, h, DETECT_STALLED);
     h->told_late += h->told_late < TOLD_LATE_MOST;
 }
 

@@ -87,6 +87,20 @@ struct detect_bucket {
     float most[DETECT_LINE_COUNT];
 };
 
+/* Answers that come later than any ought to: by their peers' p99, and of those the very long ones.
+ */
+#define DETECT_STALL_KINDS 2
+
+struct detect_stalls {
+    uint32_t answers;
+    uint32_t seen[DETECT_STALL_KINDS];
+};
+
+struct detect_usual {
+    double share;
+    uint32_t known; /* answers that it is the mean of, up to a number */
+};
+
 #define DETECT_HISTORY 16 /* half seconds that are kept to be shown */
 
 /* The judge's memory of one host. Zeroed memory is that of a new one. */
@@ -113,10 +127,11 @@ struct detect_host {
     struct detect_rate just_now[DETECT_KIND_COUNT]; /* less than one */
     double seen[EVIDENCE_CLASS_MAX];                /* latencies lately, by class */
     uint16_t median[EVIDENCE_CLASS_MAX]; /* of its latest ones: half bins, from 1; 0: not known */
-    double offset;       /* its usual place among its peers, in standard deviations */
-    double usual_slow;   /* its usual share of very late answers */
-    double usual_stalls; /* and of those that are later still */
-    uint32_t placed;     /* answers ranked in the half second under way */
+    double offset;     /* its usual place among its peers, in standard deviations */
+    double usual_slow; /* its usual share of very late answers */
+    double usual_stalls[DETECT_STALL_KINDS]; /* and of those that are later still */
+    struct detect_stalls stalls;             /* since the sum of that line was last nothing */
+    uint32_t placed;                         /* answers ranked in the half second under way */
     uint32_t told_late;  /* requests that were very late while they were open: they count already */
     double usual;        /* its usual |ratio| */
     uint32_t settled;    /* half seconds that |usual| is made of, up to a number */
@@ -169,10 +184,9 @@ struct detect {
     bool saturated;   /* most requests have to queue at the hosts */
     bool disturbed;   /* some host is out of line: what is usual is not to be learnt from it */
     double deviation; /* natural logarithm: of hosts from their peers in normal times, the mean */
-    double usual_stalls;              /* share of all answers that come later than any ought to */
-    uint32_t stalls_known;            /* answers that it is made of, up to a number */
-    uint32_t p99[EVIDENCE_CLASS_MAX]; /* of the hosts, microseconds; 0: not known */
-    uint32_t late_after[EVIDENCE_CLASS_MAX]; /* microseconds; 0: not known */
+    struct detect_usual stalls[DETECT_STALL_KINDS]; /* of all answers */
+    uint32_t p99[EVIDENCE_CLASS_MAX];               /* of the hosts, microseconds; 0: not known */
+    uint32_t late_after[EVIDENCE_CLASS_MAX];        /* microseconds; 0: not known */
 };
 
 /* Zeroed; then detect_adopt. */

@@ -39,14 +39,34 @@
 #define TAIL_LEAST 0.005 /* share of very late answers that is everybody's */
 
 /*
- * As late as what counts while it is open (LATE_BINS), however rare. Everybody's share is learnt
- * from all hosts, beginning with one in two hundred.
+ * As late as what counts while it is open (LATE_BINS), however rare; and four times later still.
+ * Everybody's share is learnt from all hosts, beginning with one in two hundred, in five thousand.
  */
-#define STALL_LEAST    0.0005
+#define LONG_BINS      64 /* x 16, above the peers' p99 */
 #define STALL_BAD      0.01
+#define STALL_LEAST    0.0005
+#define STALL_MOST     0.1
 #define STALL_AT_FIRST 0.005
-#define STALL_KNOWN    500   /* answers that it is worth at first */
+#define STALL_KNOWN    500 /* answers that it is worth at first */
+#define LONG_LEAST     0.0001
+#define LONG_AT_FIRST  0.0002
+#define LONG_KNOWN     5000
 #define STALL_MEMORY   20000 /* answers that it is the mean of */
+#define STALL_PENDING  2000  /* of one host, until they count as usual, whatever its sum */
+
+enum detect_stall { DETECT_IN_TIME, DETECT_STALLED, DETECT_STALLED_LONG };
+
+enum detect_stall detect_stall_of(uint32_t us, uint32_t p99);
+void detect_learn_stall(struct detect *d, struct detect_host *h, enum detect_stall stall);
+
+/* It was told while it was open that it had stalled: this is its end. */
+void detect_learn_stall_end(struct detect *d, struct detect_host *h, enum detect_stall stall);
+
+/* At the end of a half second: what hosts had that nobody is suspected for is usual. */
+void detect_settle_stalls(struct detect *d);
+
+/* What is taken off a sum that is zero is not held against what comes after it, beyond |debt|. */
+void detect_add_later(struct detect_host *h, enum detect_line line, double gain, double debt);
 
 #define TOLD_LATE_MOST 1000 /* more are counted twice */
 

@@ -155,6 +155,7 @@ void detect_turn(struct detect *d)
     disperse(d, DETECT_RANK);
     disperse(d, DETECT_TAIL);
     disperse(d, DETECT_STALLS);
+    detect_settle_stalls(d);
     begin_bucket(d);
 }
 

@@ -113,6 +113,28 @@ static void a_host_that_stalls_now_and_then_is_seen_by_the_line_made_for_it(void
     world_free(w);
 }
 
+/* One request of each freeze stands still for long, and nothing of the other is usual for one. */
+static void two_hosts_that_freeze_are_seen_after_three_freezes(void **state)
+{
+    struct world *w = world_new(10);
+    (void)state;
+
+    half_seconds(w, 60);
+    for (uint32_t n = 0; n < 3; n++) {
+        for (uint32_t i = 3; i < 5; i++) {
+            assert_false(holds(w, i, DETECT_STALLS));
+            tell(w, i, EVIDENCE_LATE, 400000);
+        }
+        half_second(w);
+        for (uint32_t i = 3; i < 5; i++)
+            tell(w, i, EVIDENCE_TIMEOUT, 2000000);
+        assert_true(n < 2 || (holds(w, 3, DETECT_STALLS) && holds(w, 4, DETECT_STALLS)));
+        half_seconds(w, 5);
+    }
+    assert_true(w->judge.stalls[1].share < 0.0002); /* what they had is not usual */
+    world_free(w);
+}
+
 /* Where each host has it, it is nobody's fault, and what it takes to be accused of it is more. */
 static void what_stalls_everywhere_accuses_nobody(void **state)
 {
@@ -126,7 +148,7 @@ static void what_stalls_everywhere_accuses_nobody(void **state)
         for (uint32_t i = 0; i < 10; i++)
             assert_false(holds(w, i, DETECT_STALLS));
     }
-    assert_true(w->judge.usual_stalls > 0.003 && w->judge.usual_stalls < 0.008);
+    assert_true(w->judge.stalls[0].share > 0.003 && w->judge.stalls[0].share < 0.008);
     world_free(w);
 }
 
@@ -137,6 +159,7 @@ int main(void)
         cmocka_unit_test(a_request_that_is_late_while_it_is_open_counts_then_and_not_again),
         cmocka_unit_test(one_answer_in_ten_very_late_is_seen_by_the_tail_not_by_ranks),
         cmocka_unit_test(a_host_that_stalls_now_and_then_is_seen_by_the_line_made_for_it),
+        cmocka_unit_test(two_hosts_that_freeze_are_seen_after_three_freezes),
         cmocka_unit_test(what_stalls_everywhere_accuses_nobody),
     };
 
