@@ -27,21 +27,17 @@ uint32_t probing_remedy(struct exchange *x, bool replayable)
 
 #define PROBE_MOST (5 * NS_PER_S) /* where nothing is known to be late */
 
+/* Half of the request's time is left for whoever makes it good. */
 static span_ns probe_within(const struct exchange *x)
 {
     uint32_t us =
         atomic_load_explicit(&x->cluster->state->probe_within[x->class], memory_order_relaxed);
+    span_ns passes = us == 0 ? PROBE_MOST : (span_ns)us * NS_PER_US;
 
-    return us == 0 ? PROBE_MOST : (span_ns)us * NS_PER_US;
+    return mono_min(mono_min(passes, x->per_try_timeout), x->timeout / 2);
 }
 
-/* Half of the request's time is left for whoever makes it good. */
 span_ns probing_timeout(struct exchange *x)
 {
-    span_ns probe;
-
-    if (!attempt_present(x)->probe)
-        return x->per_try_timeout;
-    probe = probe_within(x);
-    return mono_min(mono_min(probe, x->per_try_timeout), x->timeout / 2);
+    return attempt_present(x)->probe ? probe_within(x) : x->per_try_timeout;
 }

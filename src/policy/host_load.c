@@ -89,16 +89,23 @@ static uint32_t usual_of(uint32_t common)
  * What is usual costs nothing. But where most hosts fail that is all there is: who fails nearly
  * always costs as much as others fail less.
  */
-uint32_t host_load_failing(const struct host_load *l, const struct host_load_typical *typical,
-                           mono_ns now)
+static uint32_t cost_of_failing(uint32_t failing, const struct host_load_typical *typical)
 {
-    uint32_t failing = host_load_left(l, get(&l->failing), now);
     uint32_t common = get(&typical->failing) / (MILLION / 1000);
     uint32_t usual = get(&typical->usual);
     uint32_t often = failing > usual ? failing - usual : 0;
     uint32_t always = 4 * failing > 3000 + common ? 4 * failing - 3000 - common : 0;
 
     return FAILING_COSTS * (often > always ? often : always);
+}
+
+uint32_t host_load_cost_of(const struct host_load *l, const struct host_load_typical *typical,
+                           mono_ns now)
+{
+    uint32_t latency = host_load_left(l, get(&l->latency), now);
+    uint32_t failing = host_load_left(l, get(&l->failing), now);
+
+    return HOST_LOAD_TYPICAL + latency + (failing == 0 ? 0 : cost_of_failing(failing, typical));
 }
 
 /* Common is what several hosts do: one that fails again and again makes nothing common. */
@@ -114,14 +121,12 @@ static void learn_common(struct host_load_typical *typical, const struct host_lo
         atomic_store_explicit(&typical->failed, l, memory_order_relaxed);
 }
 
-static void learn_failure(struct host_load *l, struct host_load_typical *typical, bool failed,
-                          mono_ns now)
+/* Seldom: what it needs is not paid for each time. */
+__attribute__((noinline)) static void
+learn_failure(struct host_load *l, struct host_load_typical *typical, bool failed, mono_ns now)
 {
-    uint32_t failing = get(&l->failing);
+    uint32_t failing = host_load_left(l, get(&l->failing), now);
 
-    if (!failed && failing == 0 && get(&typical->failing) == 0)
-        return;
-    failing = host_load_left(l, failing, now);
     set(&l->failing, smooth(failing, failed ? 1000 : 0, SMOOTHS_FAILING));
     learn_common(typical, l, failed);
 }
@@ -135,7 +140,10 @@ static bool is_failure(const struct evidence *s)
 void host_load_learn(struct host_load *l, struct host_load_typical *typical,
                      const struct evidence *s)
 {
-    learn_failure(l, typical, is_failure(s), s->at);
+    bool failed = is_failure(s);
+
+    if (failed || (get(&l->failing) | get(&typical->failing)) != 0)
+        learn_failure(l, typical, failed, s->at);
     learn_latency(l, typical, s);
     set(&l->at, (uint32_t)(s->at / NS_PER_MS));
 }

@@ -60,8 +60,8 @@ static inline uint32_t host_load_left(const struct host_load *l, uint32_t was, m
                : (uint32_t)((uint64_t)was * (HOST_LOAD_SPAN_MS - gone) / HOST_LOAD_SPAN_MS);
 }
 
-/* What it costs that a host fails more often than is common now. */
-uint32_t host_load_failing(const struct host_load *l, const struct host_load_typical *typical,
+/* Of a host that is later than is typical, or has failed lately. */
+uint32_t host_load_cost_of(const struct host_load *l, const struct host_load_typical *typical,
                            mono_ns now);
 
 /* Thousandths of the typical cost; never below it. */
@@ -69,13 +69,9 @@ static inline uint32_t host_load_cost(const struct host_load *l,
                                       const struct host_load_typical *typical, mono_ns now)
 {
     uint32_t latency = atomic_load_explicit(&l->latency, memory_order_relaxed);
-    uint32_t cost = HOST_LOAD_TYPICAL;
+    uint32_t failing = atomic_load_explicit(&l->failing, memory_order_relaxed);
 
-    if (latency != 0)
-        cost += host_load_left(l, latency, now);
-    if (atomic_load_explicit(&l->failing, memory_order_relaxed) != 0)
-        cost += host_load_failing(l, typical, now);
-    return cost;
+    return (latency | failing) == 0 ? HOST_LOAD_TYPICAL : host_load_cost_of(l, typical, now);
 }
 
 #endif
