@@ -119,9 +119,8 @@ void scope_learn_path(struct scope *s, uint32_t index, double requests, double r
     h->path_just_now.bad += retransmits;
 }
 
-#define PATH_KEEPS     0.9 /* connections tell once a second: some five seconds */
-#define JUST_NOW_KEEPS 0.3
-#define VERSION_RATE   0.01
+#define PATH_KEEPS   0.9 /* connections tell once a second: some five seconds */
+#define VERSION_RATE 0.01
 
 static bool is_calm(const struct scope *s)
 {
@@ -395,7 +394,7 @@ void scope_turn(struct scope *s, enum scope_caller caller)
     s->caller = caller;
     for (uint32_t i = 0; i < s->judge->count; i++) {
         fade(&s->hosts[i].path, PATH_KEEPS);
-        fade(&s->hosts[i].path_just_now, JUST_NOW_KEEPS);
+        fade(&s->hosts[i].path_just_now, PATH_NOW_KEEPS);
     }
     learn_usual(s);
     scope_turn_all(s);

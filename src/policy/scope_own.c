@@ -26,7 +26,12 @@ static struct detect_rate path_of(const struct scope *s, uint32_t index, enum la
 
     if (index == NOBODY || !s->judge->hosts[index]->serving)
         return r;
-    r = when == LATELY ? s->hosts[index].path : s->hosts[index].path_just_now;
+    r = s->hosts[index].path;
+    if (when == JUST_NOW) {
+        r = s->hosts[index].path_just_now;
+        r.tries /= PATH_NOW_KEEPS; /* the half second that was over a moment ago in full */
+        r.bad /= PATH_NOW_KEEPS;
+    }
     r.bad = fmin(r.bad, r.tries);
     return r;
 }

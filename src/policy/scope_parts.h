@@ -14,6 +14,8 @@
 #define USUAL_BAD   0.001
 #define TRIES_LEAST 1.0
 
+#define PATH_NOW_KEEPS 0.3 /* of the path just now, from one half second to the next */
+
 #define SCOPE_LEARNING 4 /* half seconds in which what is usual is made */
 
 #define GATE            0.4054651081081644 /* ln 1.5 */

@@ -200,6 +200,7 @@ void upstream_attach(struct upstream *up, struct stream *s)
     up->reusable = false;
     up->scan = (struct http1_scan){.seen = 0};
     up->requests++;
+    up->asked_at = up->pool->cluster->worker->now;
     alarm_set(&up->alarm, &up->pool->cluster->worker->wheel, MONO_NEVER);
 }
 
@@ -254,15 +255,19 @@ static void count_broken(struct upstream *up, enum cluster_metric side)
 }
 
 #define LOOK_EVERY NS_PER_S
+#define SENT_AGAIN (200 * NS_PER_MS) /* after that long, or more, Linux does it (TCP_RTO_MIN) */
 
-/* What the path to the host is like: once a second a connection, at a request's end. */
+/*
+ * What the path to the host is like, at a request's end: once a second a connection, and at once
+ * where a segment may have been lost.
+ */
 static void look_at_path(struct upstream *up)
 {
     struct host_path *path = &up->pool->cluster->rt.hosts.at[up->pool->host]->path;
     mono_ns now = up->pool->cluster->worker->now;
     struct link_info info;
 
-    if (now < up->look_at)
+    if (now < up->look_at && mono_since(up->asked_at, now) < SENT_AGAIN)
         return;
     up->look_at = mono_after(now, LOOK_EVERY);
     link_info(up->link, &info);

@@ -119,6 +119,22 @@ static void lost_connects_say_little_where_segments_to_others_get_lost(void **st
     stop();
 }
 
+/* Three of two hundred in the last half second, none before: a run of three is held already. */
+static void a_loss_that_has_just_begun_is_seen(void **state)
+{
+    (void)state;
+
+    begin();
+    for (uint32_t i = 0; i < 10; i++)
+        scope_learn_path(&world.scope, i, 20, i < 3 ? 1 : 0);
+    run(NS_PER_S / 2);
+    assert_true(world.memory[BAD].loss > 0.01);
+    assert_true(scope_may_be_lost(&world.scope, BAD));
+    run(2 * NS_PER_S);
+    assert_false(scope_may_be_lost(&world.scope, BAD));
+    stop();
+}
+
 /* Less than what makes the whole link the caller's: it is known all the same. */
 static void a_few_segments_lost_are_a_reason_to_ask_for_more(void **state)
 {
@@ -312,6 +328,7 @@ int main(void)
         cmocka_unit_test(a_host_that_answers_meanwhile_is_held_for_a_moment_and_goes),
         cmocka_unit_test(who_does_not_answer_or_refuses_is_not_held_for_it),
         cmocka_unit_test(lost_connects_say_little_where_segments_to_others_get_lost),
+        cmocka_unit_test(a_loss_that_has_just_begun_is_seen),
         cmocka_unit_test(a_few_segments_lost_are_a_reason_to_ask_for_more),
         cmocka_unit_test(no_run_is_bad_luck_where_no_segment_gets_lost),
         cmocka_unit_test(each_lost_connect_is_weighed_anew_once),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Evidence that finds no room in its worker's ring is counted. */
+/* Evidence that finds no room in its worker's ring is counted; when the path is looked at. */
 #include "sim/plane.h"
 
 #include "policy/evidence_ring.h"
@@ -45,9 +45,44 @@ static void what_a_full_ring_loses_is_counted(void **state)
     plane_end(&p);
 }
 
+/* Of host 0: what was told of the path to it. */
+static uint64_t told(void)
+{
+    return atomic_load(&rig_state(&p.rig)->hosts.at[0]->path.requests);
+}
+
+static void ask_taking(span_ns time)
+{
+    plane_plan(&p, 0)->delay = time;
+    (void)plane_get(&p);
+    plane_run(&p, time + 10 * NS_PER_MS);
+}
+
+/* Once a second; and at once after a request that took as long as a lost segment makes it take. */
+static void the_path_is_looked_at_when_a_segment_may_have_been_lost(void **state)
+{
+    (void)state;
+
+    plane_settings(&p, 1, 1);
+    plane_go(&p);
+    ask_taking(5 * NS_PER_MS);
+    assert_int_equal(told(), 1);
+    ask_taking(150 * NS_PER_MS);
+    assert_int_equal(told(), 1);
+    ask_taking(200 * NS_PER_MS);
+    assert_int_equal(told(), 3);
+    ask_taking(5 * NS_PER_MS);
+    assert_int_equal(told(), 3);
+    plane_run(&p, NS_PER_S);
+    ask_taking(5 * NS_PER_MS);
+    assert_int_equal(told(), 5);
+    plane_end(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_path_is_looked_at_when_a_segment_may_have_been_lost),
         cmocka_unit_test(what_a_full_ring_loses_is_counted),
     };
 
