@@ -59,6 +59,7 @@ static void forget_gone(struct scope *s, uint32_t count, enum scope_by by)
         if (s->names[by][g] == 0 || is_named(s, count, by, s->names[by][g]))
             continue;
         s->names[by][g] = 0;
+        memset(&s->holds[by][g], 0, sizeof(s->holds[by][g]));
         if (by == SCOPE_ZONES)
             memset(&s->zones[g], 0, sizeof(s->zones[g]));
         else
@@ -101,10 +102,22 @@ static double worst_sum(const struct detect *d, uint32_t index)
     return worst;
 }
 
+/* Past half of the threshold, and on its way up: what it was once lasts where it gets little. */
+static bool is_suspicious(const struct detect *d, uint32_t index)
+{
+    for (int line = 0; line < DETECT_LINE_COUNT; line++) {
+        if (d->hosts[index]->gain[line] > 0 &&
+            detect_sum(d, index, (enum detect_line)line) > d->config.threshold / 2)
+            return true;
+    }
+    return false;
+}
+
 void scope_mark(struct scope *s)
 {
+    scope_count_since(s, SCOPE_BY_ERRORS, SCOPE_BY_AGE);
     for (uint32_t i = 0; i < s->judge->count; i++) {
-        if (s->judge->hosts[i]->serving && worst_sum(s->judge, i) > s->judge->config.threshold / 2)
+        if (s->judge->hosts[i]->serving && is_suspicious(s->judge, i))
             s->hosts[i].marked = s->judge->bucket + 1;
     }
 }
@@ -153,7 +166,7 @@ static void learn_class(struct scope *s, uint32_t class)
         n[g]++;
     }
     for (uint32_t g = 0; g <= SCOPE_GROUPS_MAX; g++) {
-        if (n[g] > 0)
+        if (n[g] > 0 && scope_held(s, SCOPE_ZONES, g) == NULL)
             learn_one(s, &s->zones[g], class, sum[g] / n[g]);
     }
 }
@@ -186,10 +199,36 @@ static void learn_usual(struct scope *s)
 
 /* --- groups --- */
 
-/* How many groups are bad; |v|: the worst of them. All are: none is. */
-static uint32_t bad_groups(const struct scope *s, struct scope_table *t, struct scope_verdict *v)
+/* How they are known to be bad. */
+enum proof { BY_NOW, BY_THEN };
+
+struct bad_groups {
+    uint32_t now;  /* by what is seen now */
+    uint32_t then; /* by that, or by what was and is not refuted yet */
+    struct scope_verdict worst;
+};
+
+static bool is_bad(const struct scope *s, const struct scope_table *t, uint32_t g,
+                   struct bad_groups *bad, struct scope_verdict *v)
 {
-    uint32_t bad = 0, others = 0;
+    const struct scope_verdict *held = scope_held(s, t->by, g);
+
+    if (g == SCOPE_UNGROUPED)
+        return false;
+    if (scope_is_bad(s, t, g, v)) {
+        bad->now++;
+        return true;
+    }
+    if (held != NULL)
+        *v = *held;
+    return held != NULL;
+}
+
+/* All are: none is. */
+static struct bad_groups find_bad(const struct scope *s, struct scope_table *t)
+{
+    struct bad_groups bad = {.now = 0};
+    uint32_t others = 0;
 
     scope_count(s, t);
     for (uint32_t g = 0; g <= SCOPE_GROUPS_MAX; g++) {
@@ -197,30 +236,49 @@ static uint32_t bad_groups(const struct scope *s, struct scope_table *t, struct 
 
         if (t->groups[g].hosts == 0)
             continue;
-        if (g == SCOPE_UNGROUPED || !scope_is_bad(s, t, g, &one)) {
+        if (!is_bad(s, t, g, &bad, &one))
             others++;
-            continue;
-        }
-        if (bad++ == 0 || one.nats > v->nats)
-            *v = one;
+        else if (bad.then++ == 0 || one.nats > bad.worst.nats)
+            bad.worst = one;
     }
-    v->groups = bad;
-    return others == 0 ? 0 : bad;
+    bad.worst.groups = bad.then;
+    return others == 0 ? (struct bad_groups){.now = 0} : bad;
 }
 
-static struct scope_verdict of_groups(const struct scope *s)
+static struct scope_verdict of_groups(const struct scope *s, enum proof proof)
 {
     struct scope_table t = {.by = SCOPE_ZONES, .share = ZONE_SHARE};
-    struct scope_verdict zone = {.kind = SCOPE_NONE}, version = {.kind = SCOPE_NONE};
+    struct scope_verdict none = {.kind = SCOPE_NONE}, zone = none, version = none;
+    struct bad_groups bad = find_bad(s, &t);
 
-    if (bad_groups(s, &t, &zone) > 0)
+    if ((proof == BY_NOW ? bad.now : bad.then) > 0) {
+        zone = bad.worst;
         zone.kind = SCOPE_ZONE;
+    }
     t = (struct scope_table){.by = SCOPE_VERSIONS, .share = VERSION_SHARE};
-    if (bad_groups(s, &t, &version) == 1)
+    bad = find_bad(s, &t);
+    if (bad.then == 1 && (proof == BY_THEN || bad.now == 1)) {
+        version = bad.worst;
         version.kind = SCOPE_VERSION;
+    }
     if (version.kind == SCOPE_NONE)
         return zone;
     return zone.kind == SCOPE_ZONE && zone.hosts > version.hosts ? zone : version;
+}
+
+static struct scope_verdict of_bad_groups(const struct scope *s)
+{
+    return of_groups(s, BY_NOW);
+}
+
+/* What all hosts have goes first: a group of which little is seen is among them. */
+static struct scope_verdict of_held_groups(const struct scope *s)
+{
+    for (uint32_t g = 0; g < SCOPE_GROUPS_MAX; g++) {
+        if (s->holds[SCOPE_ZONES][g].on || s->holds[SCOPE_VERSIONS][g].on)
+            return of_groups(s, BY_THEN);
+    }
+    return (struct scope_verdict){.kind = SCOPE_NONE};
 }
 
 /* --- one class of requests --- */
@@ -348,7 +406,8 @@ static struct scope_verdict of_some_loops(const struct scope *s)
 static struct scope_verdict decide(const struct scope *s)
 {
     static struct scope_verdict (*const each[])(const struct scope *s) = {
-        of_groups, scope_of_path, scope_of_all, of_hosts, of_classes, of_mixes, of_some_loops};
+        of_bad_groups, scope_of_path, scope_of_all, of_held_groups,
+        of_hosts,      of_classes,    of_mixes,     of_some_loops};
     struct scope_verdict v = {.kind = SCOPE_CALLER, .sign = SCOPE_BY_LATENCY};
 
     if (s->caller == SCOPE_CALLER_CUT_OFF)
@@ -380,6 +439,8 @@ const struct scope_verdict *scope_look(struct scope *s)
     v.since = v.kind == s->now.kind && v.group == s->now.group ? s->now.since : s->judge->bucket;
     s->now = v;
     s->until = s->judge->bucket + HOLDS;
+    if (v.kind == SCOPE_ZONE || v.kind == SCOPE_VERSION)
+        scope_begin_hold(s, v.kind == SCOPE_ZONE ? SCOPE_ZONES : SCOPE_VERSIONS, &v);
     return &s->now;
 }
 
@@ -392,11 +453,13 @@ static void fade(struct detect_rate *r, double keeps)
 void scope_turn(struct scope *s, enum scope_caller caller)
 {
     s->caller = caller;
+    scope_count_since(s, SCOPE_BY_PATH, SCOPE_BY_PATH);
     for (uint32_t i = 0; i < s->judge->count; i++) {
         fade(&s->hosts[i].path, PATH_KEEPS);
         fade(&s->hosts[i].path_just_now, PATH_NOW_KEEPS);
     }
     learn_usual(s);
+    scope_turn_holds(s);
     scope_turn_all(s);
     (void)scope_look(s);
 }
@@ -507,6 +570,23 @@ static bool leans(const struct scope *s, uint32_t index, mono_ns risen, enum det
     return s->judge->hosts[index]->failed[kind_of(line)] >= risen;
 }
 
+#define WELL_SURE   3.0 /* nats */
+#define SHARE_MOST  0.95
+#define LATELY_SPAN (5 * NS_PER_S / 2)
+
+/* Not one failure since |risen|: how sure is that, were it as bad as the accused one? */
+static bool is_surely_well(const struct scope *s, uint32_t index, uint32_t accused,
+                           enum detect_line line)
+{
+    const struct detect_host *h = s->judge->hosts[accused];
+    const struct detect_rate *bad = &h->lately[kind_of(line)];
+    double since = (double)mono_since(h->risen[line], s->judge->now) / (double)LATELY_SPAN;
+    double tries = s->judge->hosts[index]->lately[kind_of(line)].tries * fmin(since, 1);
+    double share = fmin(bad->bad / fmax(bad->tries, TRIES_LEAST), SHARE_MOST);
+
+    return detect_by_half_seconds(line) || tries * log(1 / (1 - share)) >= WELL_SURE;
+}
+
 /* Of the accused host's like: those of its zone, its version; SCOPE_BY_COUNT: all. */
 struct company {
     uint32_t hosts;
@@ -526,7 +606,9 @@ static struct company company_of(const struct scope *s, uint32_t accused, enum d
             continue;
         c.hosts++;
         c.leaning += leans(s, i, risen, line);
-        c.known += leans(s, i, risen, line) || was_tried(s->judge->hosts[i], risen, line);
+        c.known += leans(s, i, risen, line) ||
+                   (was_tried(s->judge->hosts[i], risen, line) &&
+                    (by == SCOPE_BY_COUNT || is_surely_well(s, i, accused, line)));
     }
     return c;
 }

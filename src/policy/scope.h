@@ -6,7 +6,9 @@
  *
  * A group of hosts (a zone, a version) is bad where nearly all of its hosts are past half of the
  * judge's threshold, or where nearly all lean the same way and what they show together is past the
- * whole of it: nats, n KL(share of failures, that of the other groups), or of their medians.
+ * whole of it: nats, n KL(share of failures, that of the other groups), or of their medians. Once
+ * it is, it gets few requests, which cannot show so much again: it is bad until they show that it
+ * is well.
  *
  * What all have is the caller's where segments to nearly all of them have to be sent again: no
  * host, zone or dependency does that. It is want of capacity where more was asked of each host than
@@ -82,8 +84,10 @@ struct scope_host {
     mono_ns asked_first;              /* ... and that without a break since */
     struct detect_rate path;          /* requests lately, and segments that were sent to it again */
     struct detect_rate path_just_now; /* the same of less than a second */
-    bool known;                       /* |shift| is */
-    double shift; /* natural logarithm: its median to what is usual in its zone */
+    struct detect_rate since[SCOPE_RATE_COUNT]; /* of each rate, what came in the half second */
+    double well[SCOPE_BY_COUNT]; /* nats, while its group is held to be bad: it alone is well */
+    bool known;                  /* |shift| is */
+    double shift;                /* natural logarithm: its median to what is usual in its zone */
     double
         places[SCOPE_PLACES]; /* the same to all hosts', less its usual one, lately; NAN: unknown */
 };
@@ -133,12 +137,20 @@ struct scope_spread {
     double weight; /* the mean is what the places vary by themselves, without chance */
 };
 
+/* A zone or version that was bad, and has not shown yet that it is well. */
+struct scope_hold {
+    bool on;
+    struct scope_verdict how; /* when it was last */
+    double well;              /* nats, for its hosts' being no more than half as bad, together */
+};
+
 struct scope {
     const struct detect *judge;
     struct scope_host *hosts;                         /* as the judge's */
     uint64_t names[SCOPE_BY_COUNT][SCOPE_GROUPS_MAX]; /* 0: none */
     struct scope_usual zones[SCOPE_GROUPS_MAX + 1];
     double versions[SCOPE_GROUPS_MAX]; /* natural logarithm: their usual place among the others */
+    struct scope_hold holds[SCOPE_BY_COUNT][SCOPE_GROUPS_MAX];
     struct scope_demand demand;
     struct scope_spread spread;
     uint32_t common_since; /* half second, from 1: all have the same trouble; 0: they have not */

@@ -5,7 +5,8 @@
 
 #include "policy/scope_parts.h"
 
-#define MARK_HOLDS 4 /* half seconds */
+#define MARK_HOLDS 4  /* half seconds */
+#define OUT_LATELY 10 /* the same */
 
 /* --- one host --- */
 
@@ -14,11 +15,16 @@ bool scope_takes_part(const struct scope *s, uint32_t index)
     return s->judge->hosts[index]->serving || s->hosts[index].out;
 }
 
-bool scope_is_marked(const struct scope *s, uint32_t index)
+static bool marked_within(const struct scope *s, uint32_t index, uint32_t half_seconds)
 {
     const struct scope_host *h = &s->hosts[index];
 
-    return h->out || (h->marked > 0 && s->judge->bucket - (h->marked - 1) <= MARK_HOLDS);
+    return h->marked > 0 && s->judge->bucket - (h->marked - 1) <= half_seconds;
+}
+
+bool scope_is_marked(const struct scope *s, uint32_t index)
+{
+    return s->hosts[index].out || marked_within(s, index, MARK_HOLDS);
 }
 
 const struct detect_rate *scope_rate(const struct scope *s, uint32_t index, uint32_t kind)
@@ -71,6 +77,9 @@ void scope_count_host(struct scope_group *g, const struct scope *s, uint32_t ind
         return;
     g->hosts++;
     g->marked += scope_is_marked(s, index);
+    g->out += s->hosts[index].out && !marked_within(s, index, OUT_LATELY);
+    g->accused +=
+        !s->hosts[index].out && scope_is_marked(s, index) && detect_accuses_at_all(s->judge, index);
     if (s->hosts[index].known)
         scope_count_shift(g, s->hosts[index].shift);
     for (uint32_t k = 0; k < SCOPE_RATE_COUNT; k++) {
@@ -130,16 +139,22 @@ static double usual_rate(const struct scope_table *t, uint32_t g, uint32_t kind)
     return n == 0 ? -1 : fmax(sorted[(n - 1) / 2], USUAL_BAD);
 }
 
-/* The same of their shifts; NAN: there are none. */
-static double usual_shift(const struct scope_table *t, uint32_t g)
+/*
+ * The same of where the middle of each is; NAN: there are none. What nearly all of a group's few
+ * hosts reach lies below its middle: compared with that of others, one is high in quiet traffic.
+ */
+static double usual_shift(const struct scope_table *t, uint32_t g, double *hosts)
 {
     double sorted[SCOPE_GROUPS_MAX + 1];
-    uint32_t n = 0;
+    uint32_t n = 0, known = 0;
 
     for (uint32_t o = 0; o <= SCOPE_GROUPS_MAX; o++) {
-        if (o != g && t->groups[o].known > 0)
-            insert(sorted, n++, scope_reached(&t->groups[o], t->share));
+        if (o == g || t->groups[o].known == 0)
+            continue;
+        insert(sorted, n++, scope_reached(&t->groups[o], MIDDLE));
+        known += t->groups[o].known;
     }
+    *hosts = n == 0 ? 0 : (double)known / n;
     return n == 0 ? (double)NAN : sorted[(n - 1) / 2];
 }
 
@@ -194,9 +209,17 @@ static bool fails(const struct scope *s, const struct scope_table *t, uint32_t g
     return v->nats > s->judge->config.threshold && speaks_for_all(t, g, v);
 }
 
-static double deviation_of(const struct scope *s, uint32_t hosts)
+double scope_deviation(const struct scope *s)
 {
-    return DEVIATION_SURE * fmax(s->judge->deviation, DEVIATION_LEAST) / sqrt(hosts);
+    return DEVIATION_SURE * fmax(s->judge->deviation, DEVIATION_LEAST);
+}
+
+/* Between so many hosts and so many others: of their medians, and at first of what is usual. */
+static double deviation_of(const struct scope *s, double hosts, double others)
+{
+    double learnt = fmax(s->judge->learnt, 1);
+
+    return scope_deviation(s) * sqrt((1 + SCOPE_PLACES / learnt) * (1 / hosts + 1 / others));
 }
 
 static double own_place(const struct scope *s, const struct scope_table *t, uint32_t g)
@@ -204,16 +227,23 @@ static double own_place(const struct scope *s, const struct scope_table *t, uint
     return t->by == SCOPE_VERSIONS ? s->versions[g] : 0;
 }
 
+double scope_place(const struct scope *s, const struct scope_table *t, uint32_t g)
+{
+    double others;
+
+    return usual_shift(t, g, &others) + own_place(s, t, g);
+}
+
 bool scope_lags(const struct scope *s, const struct scope_table *t, uint32_t g,
                 struct scope_verdict *v)
 {
     const struct scope_group *group = &t->groups[g];
-    double usual = usual_shift(t, g);
-    double deviation, places;
+    double others, deviation, places;
+    double usual = usual_shift(t, g, &others);
 
     if (group->known == 0 || isnan(usual))
         return false;
-    deviation = deviation_of(s, group->known);
+    deviation = deviation_of(s, group->known, others);
     v->ratio = scope_reached(group, t->share) - usual - own_place(s, t, g);
     v->hosts = (uint32_t)ceil(t->share * group->known);
     v->of = group->known;
@@ -223,6 +253,12 @@ bool scope_lags(const struct scope *s, const struct scope_table *t, uint32_t g,
            speaks_for_all(t, g, v);
 }
 
+/* What is left where some have been out for a while, each for itself, has to be as bad as they. */
+static uint32_t marked(const struct scope_group *g)
+{
+    return g->out == 0 ? g->marked : g->out + g->accused;
+}
+
 static bool is_marked(const struct scope *s, const struct scope_table *t, uint32_t g,
                       struct scope_verdict *v)
 {
@@ -230,7 +266,7 @@ static bool is_marked(const struct scope *s, const struct scope_table *t, uint32
 
     for (uint32_t o = 0; o <= SCOPE_GROUPS_MAX; o++)
         others += o == g ? 0 : t->groups[o].hosts;
-    v->hosts = t->groups[g].marked;
+    v->hosts = marked(&t->groups[g]);
     v->of = t->groups[g].hosts;
     v->nats = s->judge->config.threshold / 2;
     return others > 0 && enough(t, v->hosts, v->of);

@@ -8,6 +8,7 @@
 #define ZONE_SHARE    0.7 /* of the hosts of a zone, or of the fleet, that make it bad */
 #define VERSION_SHARE 1.0
 #define GROUP_LEAST   2 /* hosts with evidence: one alone is a node */
+#define MIDDLE        0.5
 
 #define BAD_LEAST   0.05 /* share of failures */
 #define BAD_TIMES   2.0  /* and so often more than the other groups */
@@ -32,9 +33,11 @@
 
 /* Of the hosts of one zone or version; or of all. */
 struct scope_group {
-    uint32_t hosts;  /* serving, or out */
-    uint32_t marked; /* or out */
-    uint32_t known;  /* with a shift */
+    uint32_t hosts;   /* serving, or out */
+    uint32_t marked;  /* or out */
+    uint32_t out;     /* for a while */
+    uint32_t accused; /* lately */
+    uint32_t known;   /* with a shift */
     uint32_t at[SHIFT_BINS];
     struct detect_rate rates[SCOPE_RATE_COUNT];
 };
@@ -63,6 +66,23 @@ bool scope_is_bad(const struct scope *s, const struct scope_table *t, uint32_t g
 /* The same by latency alone. */
 bool scope_lags(const struct scope *s, const struct scope_table *t, uint32_t g,
                 struct scope_verdict *v);
+
+/* What the shift of a host of the group is less, to say how it lags behind others; NAN: unknown. */
+double scope_place(const struct scope *s, const struct scope_table *t, uint32_t g);
+
+/* Of one host's shift, standard. */
+double scope_deviation(const struct scope *s);
+
+/* Groups that were bad: scope_hold.c. Before a half second's rates |first| to |last| fade; its end.
+ */
+void scope_count_since(struct scope *s, enum scope_sign first, enum scope_sign last);
+void scope_turn_holds(struct scope *s);
+
+/* It is bad from now on, as found by |how|. Where it is known to be, nothing happens. */
+void scope_begin_hold(struct scope *s, enum scope_by by, const struct scope_verdict *how);
+
+/* NULL: group |g| was not, or is well again. */
+const struct scope_verdict *scope_held(const struct scope *s, enum scope_by by, uint32_t g);
 
 /* Of host |index|; |kind|: one of detect_kind, or DETECT_KIND_COUNT: the path. */
 const struct detect_rate *scope_rate(const struct scope *s, uint32_t index, uint32_t kind);

@@ -53,7 +53,8 @@ struct event {
 
 struct world {
     uint32_t hosts;
-    double rate; /* a second and host */
+    double rate;             /* a second and host */
+    double share[HOSTS_MAX]; /* of it */
     struct rng rng;
     struct detect judge;
     struct detect_host memory[HOSTS_MAX];
@@ -101,6 +102,7 @@ static inline void start(uint32_t hosts, uint32_t zones, double rate, uint64_t s
         w->members[i] = &w->memory[i];
         w->scoped[i].name[SCOPE_ZONES] = zones == 0 ? 0 : 100 + i % zones;
         w->scoped[i].name[SCOPE_VERSIONS] = 7;
+        w->share[i] = 1;
         w->planted.on[i].times = 1;
         w->planted.on[i].only[0] = w->planted.on[i].only[1] = 1;
     }
@@ -229,7 +231,7 @@ static inline void one_step(void)
 {
     world.step++;
     for (uint32_t i = 0; i < world.hosts; i++)
-        if (rng_unit(&world.rng) < world.rate * (double)STEP / (double)NS_PER_S &&
+        if (rng_unit(&world.rng) < world.rate * world.share[i] * (double)STEP / (double)NS_PER_S &&
             world.memory[i].serving)
             send_one(i);
     learn_due();

@@ -96,6 +96,13 @@ static void t_000_11_a_lossy_zone_gets_less_and_none_of_its_hosts_goes(void **st
     one_zone(lossy);
 }
 
+static void t_000_11_the_same_of_a_slow_zone_and_of_one_that_fails(void **state)
+{
+    (void)state;
+    one_zone(slow_3);
+    one_zone(half_fail);
+}
+
 static void t_000_11_two_zones_and_no_host_goes(void **state)
 {
     void (*const each[])(struct server * s) = {lossy, slow_3, half_fail};
@@ -128,6 +135,7 @@ static void t_000_11_one_bad_host_in_each_of_two_zones_are_two_nodes(void **stat
         run(20 * S);
         assert_true(plane_out(&p, 0) && plane_out(&p, 4));
         assert_int_equal(onlooker_verdict(&seen), SCOPE_NODES);
+        assert_false(was_said(SCOPE_ZONE));
         expect_only(BIT(0) | BIT(4));
         finish();
     }
@@ -349,6 +357,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(t_000_11_a_lossy_zone_gets_less_and_none_of_its_hosts_goes),
+        cmocka_unit_test(t_000_11_the_same_of_a_slow_zone_and_of_one_that_fails),
         cmocka_unit_test(t_000_11_two_zones_and_no_host_goes),
         cmocka_unit_test(t_000_11_one_bad_host_in_each_of_two_zones_are_two_nodes),
         cmocka_unit_test(
