@@ -54,12 +54,12 @@ static uint32_t learn_typical(_Atomic uint32_t *typical, uint32_t us)
 static uint32_t beyond(uint32_t us, uint32_t typical)
 {
     uint32_t usual = typical > TYPICAL_LEAST ? typical : TYPICAL_LEAST;
-    uint64_t times = (uint64_t)us * HOST_LOAD_TYPICAL / usual;
+    uint64_t times;
 
-    if (times <= HOST_LOAD_TYPICAL)
+    if (us <= usual)
         return 0;
-    return times - HOST_LOAD_TYPICAL > BEYOND_MOST ? BEYOND_MOST
-                                                   : (uint32_t)(times - HOST_LOAD_TYPICAL);
+    times = (uint64_t)us * HOST_LOAD_TYPICAL / usual - HOST_LOAD_TYPICAL;
+    return times > BEYOND_MOST ? BEYOND_MOST : (uint32_t)times;
 }
 
 /* What says nothing of latency does not make old latency new. */

@@ -200,7 +200,6 @@ void upstream_attach(struct upstream *up, struct stream *s)
     up->reusable = false;
     up->scan = (struct http1_scan){.seen = 0};
     up->requests++;
-    up->asked_at = up->pool->cluster->worker->now;
     alarm_set(&up->alarm, &up->pool->cluster->worker->wheel, MONO_NEVER);
 }
 
@@ -254,12 +253,11 @@ static void count_broken(struct upstream *up, enum cluster_metric side)
     cluster_rt_count(cluster_of(up), side, 1);
 }
 
-#define LOOK_EVERY NS_PER_S
-#define SENT_AGAIN (200 * NS_PER_MS) /* after that long, or more, Linux does it (TCP_RTO_MIN) */
+#define LOOK_EVERY (200 * NS_PER_MS) /* TCP_RTO_MIN: Linux sends again after that, or later */
 
 /*
- * What the path to the host is like, at a request's end: once a second a connection, and at once
- * where a segment may have been lost.
+ * What the path to the host is like, at a request's end: so often a connection, and so at once
+ * where a segment of the request was lost.
  */
 static void look_at_path(struct upstream *up)
 {
@@ -267,7 +265,7 @@ static void look_at_path(struct upstream *up)
     mono_ns now = up->pool->cluster->worker->now;
     struct link_info info;
 
-    if (now < up->look_at && mono_since(up->asked_at, now) < SENT_AGAIN)
+    if (now < up->look_at)
         return;
     up->look_at = mono_after(now, LOOK_EVERY);
     link_info(up->link, &info);

@@ -44,8 +44,7 @@ struct upstream {
     uint32_t requests;   /* begun on it */
     uint32_t looked_requests; /* the same when its path was last looked at, and ... */
     uint32_t looked_resent;   /* ... its retransmits */
-    mono_ns look_at;          /* not again before, unless it took long */
-    mono_ns asked_at;         /* BUSY: since then */
+    mono_ns look_at;          /* not again before */
     struct alarm alarm;       /* connect timeout, idle timeout */
     mono_ns connect_at;
     mono_ns retire_at; /* no request is begun on it any more; MONO_NEVER: no limit */
