@@ -132,7 +132,7 @@ void scope_learn_path(struct scope *s, uint32_t index, double requests, double r
     h->path_just_now.bad += retransmits;
 }
 
-#define PATH_KEEPS   0.9 /* connections tell once a second: some five seconds */
+#define PATH_KEEPS   0.9 /* some five seconds */
 #define VERSION_RATE 0.01
 
 static bool is_calm(const struct scope *s)
