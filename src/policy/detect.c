@@ -321,6 +321,50 @@ static double clamp(double x, double most)
     return fmin(fmax(x, -most), most);
 }
 
+#define AWAY_JUMPS 2 /* bins: by more, what was said of its ranks was said by another measure */
+
+static void begin_anew(struct detect_host *h, enum detect_line line)
+{
+    h->sum[line] = h->from[line] = h->gain[line] = h->least[line] = h->lost[line] = 0;
+}
+
+void detect_begin_ranks(struct detect *d, uint32_t index)
+{
+    begin_anew(d->hosts[index], DETECT_RANK);
+    begin_anew(d->hosts[index], DETECT_TAIL);
+}
+
+void detect_set_away(struct detect *d, uint32_t index, uint32_t class, int32_t bins)
+{
+    struct detect_host *h = d->hosts[index];
+    int32_t by = h->away[class] - bins;
+    int32_t median = h->median[class] + 2 * by;
+
+    if (by == 0)
+        return;
+    h->away[class] = (int16_t)bins;
+    if (h->series[class] != NULL && pool_of(d, class, h->stratum) != NULL)
+        peer_shift(pool_of(d, class, h->stratum), h->series[class], by);
+    if (h->median[class] != 0)
+        h->median[class] = (uint16_t)(median < 1 ? 1 : median);
+    if (by <= AWAY_JUMPS && by >= -AWAY_JUMPS)
+        return;
+    detect_begin_ranks(d, index);
+}
+
+double detect_median(const struct detect_host *h, uint32_t class)
+{
+    return (h->median[class] - 1) / 2.0 + h->away[class];
+}
+
+/* Of a latency, less what is its place's. */
+static uint16_t bin_of(const struct detect_host *h, uint32_t class, uint32_t us)
+{
+    int32_t bin = peer_bin(us) - h->away[class];
+
+    return (uint16_t)(bin < 0 ? 0 : bin >= PEER_BINS ? PEER_BINS - 1 : bin);
+}
+
 /* In standard deviations of the peers' ranks. */
 static double place_of(const struct peer_pool *pool, const struct peer_series *s, uint16_t bin)
 {
@@ -336,7 +380,7 @@ double detect_place(const struct detect *d, uint32_t index, uint32_t class, uint
 
     if (pool == NULL || peer_others(pool, s) < OTHERS_LEAST)
         return 0;
-    return place_of(pool, s, peer_bin(us));
+    return place_of(pool, s, bin_of(h, class, us));
 }
 
 void detect_add_later(struct detect_host *h, enum detect_line line, double gain, double debt)
@@ -375,7 +419,7 @@ static void learn_tail(struct detect *d, struct detect_host *h, bool slow)
 static void learn_end(struct detect *d, struct detect_host *h, const struct evidence *s,
                       uint32_t p99)
 {
-    uint16_t bin = peer_bin(s->first_us);
+    uint16_t bin = bin_of(h, s->class, s->first_us);
     enum detect_stall stall = detect_stall_of(s->first_us, p99);
     bool slow = bin > p99 + TAIL_BINS;
 
@@ -394,7 +438,7 @@ static void learn_latency(struct detect *d, struct detect_host *h, const struct 
 {
     struct peer_series *series = series_of(h, s->class);
     struct peer_pool *pool = pool_of(d, s->class, h->stratum);
-    uint16_t bin = peer_bin(s->first_us);
+    uint16_t bin = bin_of(h, s->class, s->first_us);
     double place;
     uint32_t p99;
 
@@ -429,7 +473,7 @@ static void learn_open(struct detect *d, struct detect_host *h, const struct evi
 
     if (series == NULL || pool == NULL || !d->config.latency ||
         (s->flags & EVIDENCE_DOUBTFUL) != 0 || peer_others(pool, series) < OTHERS_LEAST ||
-        peer_bin(s->first_us) <= peer_p99(pool, series) + TAIL_BINS)
+        bin_of(h, s->class, s->first_us) <= peer_p99(pool, series) + TAIL_BINS)
         return;
     learn_tail(d, h, true);
     detect_learn_stall(d, h, DETECT_STALLED);
@@ -449,7 +493,8 @@ static void learn_knee(struct detect *d, const struct detect_host *h, const stru
     const struct detect_class *c = &d->classes[e->class][h->stratum];
 
     if (c->typical >= 0 && h->serving && h->sum[DETECT_RANK] <= d->config.threshold / 3)
-        knee_learn(&d->knee, e->ahead, peer_log_ratio(peer_bin(e->first_us) + 0.5 - c->typical));
+        knee_learn(&d->knee, e->ahead,
+                   peer_log_ratio(bin_of(h, e->class, e->first_us) + 0.5 - c->typical));
 }
 
 static void learn_answer(struct detect *d, uint32_t index, const struct evidence *s, bool failed)

@@ -126,7 +126,9 @@ struct detect_host {
     struct detect_rate lately[DETECT_KIND_COUNT];   /* some two seconds */
     struct detect_rate just_now[DETECT_KIND_COUNT]; /* less than one */
     double seen[EVIDENCE_CLASS_MAX];                /* latencies lately, by class */
-    uint16_t median[EVIDENCE_CLASS_MAX]; /* of its latest ones: half bins, from 1; 0: not known */
+    int16_t away[EVIDENCE_CLASS_MAX];    /* bins: so much later its answers come for where it is */
+    uint16_t median[EVIDENCE_CLASS_MAX]; /* of its latest ones less that: half bins, from 1; 0: not
+                                            known */
     double offset;     /* its usual place among its peers, in standard deviations */
     double usual_slow; /* its usual share of very late answers */
     double usual_stalls[DETECT_STALL_KINDS]; /* and of those that are later still */
@@ -205,6 +207,19 @@ void detect_set_serving(struct detect *d, uint32_t index, bool serving);
 
 /* Its evidence is void: it was put out, or is back and on its own merits. */
 void detect_acquit(struct detect *d, uint32_t index);
+
+/*
+ * What its answers take longer than its peers' for where it is, by no fault of its own, is taken
+ * off before it is compared with them: bins; all that is remembered of it is as if it always had
+ * been.
+ */
+void detect_set_away(struct detect *d, uint32_t index, uint32_t class, int32_t bins);
+
+/* How late its answers come says nothing yet: it is not known where it is. */
+void detect_begin_ranks(struct detect *d, uint32_t index);
+
+/* The median of its latest answers as they came, bins. Only where |median| is known. */
+double detect_median(const struct detect_host *h, uint32_t class);
 
 /* One attempt of host |index| is counted, whether or not it is evidence. */
 void detect_count(struct detect *d, uint32_t index, const struct evidence *s);

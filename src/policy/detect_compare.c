@@ -35,6 +35,14 @@ static int32_t median_of(const struct detect *d, const struct detect_host *h, ui
     return bin < 0 ? -1 : (int32_t)(2 * bin);
 }
 
+/* The fleet is compared with itself: where its hosts are is the same at all times. */
+static uint32_t as_it_came(const struct detect_host *h, uint32_t class)
+{
+    double at = 2 * detect_median(h, class);
+
+    return (uint32_t)fmin(fmax(at, 0), HALF_BINS - 1);
+}
+
 static void medians_collect(const struct detect *d, uint32_t class, uint32_t stratum,
                             struct medians *m)
 {
@@ -52,6 +60,21 @@ static void medians_collect(const struct detect *d, uint32_t class, uint32_t str
     }
 }
 
+/* The same as they came, once they are collected. */
+static void medians_of_all(const struct detect *d, uint32_t class, uint32_t stratum,
+                           struct medians *m)
+{
+    memset(m, 0, sizeof(*m));
+    for (uint32_t i = 0; i < d->count; i++) {
+        const struct detect_host *h = d->hosts[i];
+
+        if (!h->serving || h->stratum != stratum || h->median[class] == 0)
+            continue;
+        m->at[as_it_came(h, class)]++;
+        m->count++;
+    }
+}
+
 /* As they were collected, of those hosts that are not late, where these are half of all. */
 static void medians_of_the_well(const struct detect *d, uint32_t class, uint32_t stratum,
                                 struct medians *m)
@@ -65,11 +88,11 @@ static void medians_of_the_well(const struct detect *d, uint32_t class, uint32_t
         if (!h->serving || h->stratum != stratum || h->median[class] == 0)
             continue;
         late += h->late_since != 0;
-        m->at[h->median[class] - 1] += h->late_since == 0;
+        m->at[as_it_came(h, class)] += h->late_since == 0;
         m->count += h->late_since == 0;
     }
     if (late > m->count)
-        medians_collect(d, class, stratum, m);
+        medians_of_all(d, class, stratum, m);
 }
 
 /* The |n|-th smallest, from 0; n < count. */
@@ -348,7 +371,18 @@ static uint32_t p99_of(const struct detect *d, const struct peer_pool *all, uint
     return least;
 }
 
-/* Late is what is late anywhere: the slowest stratum says. */
+static uint32_t most_away(const struct detect *d, uint32_t class, uint32_t stratum)
+{
+    int32_t most = 0;
+
+    for (uint32_t i = 0; i < d->count; i++) {
+        if (d->hosts[i]->stratum == stratum && d->hosts[i]->away[class] > most)
+            most = d->hosts[i]->away[class];
+    }
+    return (uint32_t)most;
+}
+
+/* Late is what is late anywhere: the slowest stratum says, and what is furthest away in it. */
 static void learn_late(struct detect *d, uint32_t class)
 {
     uint32_t most = 0;
@@ -358,8 +392,10 @@ static void learn_late(struct detect *d, uint32_t class)
         uint32_t p99 =
             pool == NULL || pool->kept_count < LATE_KNOWN ? 0 : p99_of(d, pool, class, s);
 
-        if (p99 > 0 && p99 < PEER_BINS)
-            most = p99 > most ? p99 : most;
+        if (p99 == 0 || p99 >= PEER_BINS)
+            continue;
+        p99 += most_away(d, class, s);
+        most = p99 > most ? p99 : most;
     }
     if (most > 0)
         d->p99[class] = (uint32_t)peer_bin_us(most + 1);

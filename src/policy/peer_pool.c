@@ -103,6 +103,19 @@ void peer_set_counted(struct peer_pool *pool, struct peer_series *s, bool counte
     count_all(pool, s, counted ? 1 : MINUS_ONE);
 }
 
+void peer_shift(struct peer_pool *pool, struct peer_series *s, int32_t bins)
+{
+    if (s->counted)
+        count_all(pool, s, MINUS_ONE);
+    for (uint32_t n = 0; n < s->count; n++) {
+        int32_t bin = s->bin[latest(s, n)] + bins;
+
+        s->bin[latest(s, n)] = (uint16_t)(bin < 0 ? 0 : bin >= PEER_BINS ? PEER_BINS - 1 : bin);
+    }
+    if (s->counted)
+        count_all(pool, s, 1);
+}
+
 void peer_forget(struct peer_pool *pool, struct peer_series *s)
 {
     if (s->counted)

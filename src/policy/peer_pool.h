@@ -50,6 +50,9 @@ void peer_add(struct peer_pool *pool, struct peer_series *s, uint16_t bin, uint3
 /* The host serves, or serves no more: its peers are ranked among its latencies, or not. */
 void peer_set_counted(struct peer_pool *pool, struct peer_series *s, bool counted);
 
+/* All of them are so many bins more, or less. */
+void peer_shift(struct peer_pool *pool, struct peer_series *s, int32_t bins);
+
 /* Its latencies are forgotten. */
 void peer_forget(struct peer_pool *pool, struct peer_series *s);
 

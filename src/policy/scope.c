@@ -79,8 +79,7 @@ static uint32_t number(struct scope *s, enum scope_by by, uint64_t name)
     return g;
 }
 
-void scope_adopt(struct scope *s, const struct detect *judge, struct scope_host *hosts,
-                 uint32_t count)
+void scope_adopt(struct scope *s, struct detect *judge, struct scope_host *hosts, uint32_t count)
 {
     s->judge = judge;
     s->hosts = hosts;
@@ -135,7 +134,7 @@ void scope_learn_path(struct scope *s, uint32_t index, double requests, double r
 #define PATH_KEEPS   0.9 /* some five seconds */
 #define VERSION_RATE 0.01
 
-static bool is_calm(const struct scope *s)
+bool scope_is_calm(const struct scope *s)
 {
     return s->now.kind == SCOPE_NONE || s->now.kind == SCOPE_CLASS_SKEW;
 }
@@ -143,9 +142,9 @@ static bool is_calm(const struct scope *s)
 /* At first the mean, then what it was in the last minutes. */
 static void learn_one(const struct scope *s, struct scope_usual *u, uint32_t class, double bins)
 {
-    double rate = is_calm(s) ? USUAL_SPEED : SLOW_SPEED;
+    double rate = scope_is_calm(s) ? USUAL_SPEED : SLOW_SPEED;
 
-    if (is_calm(s) || u->learnt[class] < SCOPE_LEARNING)
+    if (scope_is_calm(s) || u->learnt[class] < SCOPE_LEARNING)
         rate = fmax(rate, 1.0 / ++u->learnt[class]);
     u->bins[class] += rate * (bins - u->bins[class]);
 }
@@ -162,7 +161,7 @@ static void learn_class(struct scope *s, uint32_t class)
 
         if (!d->serving || d->median[class] == 0 || d->seen[class] <= 0)
             continue;
-        sum[g] += (d->median[class] - 1) / 2.0;
+        sum[g] += detect_median(d, class);
         n[g]++;
     }
     for (uint32_t g = 0; g <= SCOPE_GROUPS_MAX; g++) {
@@ -189,8 +188,10 @@ static void learn_usual(struct scope *s)
 
     for (uint32_t c = 0; c < EVIDENCE_CLASS_MAX; c++)
         learn_class(s, c);
+    scope_learn_away(s);
+    scope_set_away(s);
     scope_shift(s);
-    if (!is_calm(s))
+    if (!scope_is_calm(s))
         return;
     scope_count(s, &versions);
     for (uint32_t g = 0; g < SCOPE_GROUPS_MAX; g++)
@@ -299,7 +300,7 @@ static bool class_is_slow(const struct scope *s, uint32_t class, struct scope_ve
         if (!d->serving || d->median[class] == 0 || usual->learnt[class] < CLASS_KNOWN)
             continue;
         seen += d->seen[class];
-        scope_count_shift(&g, peer_log_ratio((d->median[class] - 1) / 2.0 - usual->bins[class]));
+        scope_count_shift(&g, peer_log_ratio(detect_median(d, class) - usual->bins[class]));
     }
     if (g.known < GROUP_LEAST || seen < CLASS_LEAST)
         return false;
@@ -351,6 +352,18 @@ static struct scope_verdict of_hosts(const struct scope *s)
     return v;
 }
 
+/* Wherever a host is: the mean of all zones in which it is known. */
+static double usual_of(const struct scope *s, uint32_t class)
+{
+    double sum = 0, n = 0;
+
+    for (uint32_t g = 0; g <= SCOPE_GROUPS_MAX; g++) {
+        sum += s->zones[g].learnt[class] > 0 ? s->zones[g].bins[class] : 0;
+        n += s->zones[g].learnt[class] > 0;
+    }
+    return n == 0 ? 0 : sum / n;
+}
+
 /* What the host's mix of classes usually takes; negative: not known. */
 static double mix_of(const struct scope *s, uint32_t index)
 {
@@ -361,7 +374,7 @@ static double mix_of(const struct scope *s, uint32_t index)
     for (uint32_t c = 0; d->serving && c < EVIDENCE_CLASS_MAX; c++) {
         if (usual->learnt[c] == 0)
             continue;
-        sum += d->seen[c] * usual->bins[c];
+        sum += d->seen[c] * usual_of(s, c);
         seen += d->seen[c];
     }
     return seen < CLASS_LEAST ? -1 : sum / seen;

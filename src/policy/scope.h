@@ -117,8 +117,11 @@ enum scope_caller {
 };
 
 struct scope_usual {
-    double bins[EVIDENCE_CLASS_MAX]; /* mean of the hosts' medians */
+    double bins[EVIDENCE_CLASS_MAX];      /* mean of the hosts' medians */
+    double middle[EVIDENCE_CLASS_MAX];    /* lower median of them ... */
+    uint32_t middles[EVIDENCE_CLASS_MAX]; /* ... of so many half seconds */
     uint32_t learnt[EVIDENCE_CLASS_MAX];
+    uint32_t age; /* half seconds that it has had hosts, up to SCOPE_LEARNING and one */
 };
 
 /* What is asked of a host that gets its whole share. */
@@ -145,7 +148,7 @@ struct scope_hold {
 };
 
 struct scope {
-    const struct detect *judge;
+    struct detect *judge;
     struct scope_host *hosts;                         /* as the judge's */
     uint64_t names[SCOPE_BY_COUNT][SCOPE_GROUPS_MAX]; /* 0: none */
     struct scope_usual zones[SCOPE_GROUPS_MAX + 1];
@@ -163,8 +166,7 @@ struct scope {
  * Zeroed memory; then this, before the judge adopts |count| hosts, and again when they change: what
  * is known of zones and versions stays. |name| of each host is set, and |group| is then.
  */
-void scope_adopt(struct scope *s, const struct detect *judge, struct scope_host *hosts,
-                 uint32_t count);
+void scope_adopt(struct scope *s, struct detect *judge, struct scope_host *hosts, uint32_t count);
 
 /* Just before detect_turn, which begins sums anew that many hosts share. */
 void scope_mark(struct scope *s);

@@ -43,7 +43,7 @@ static void shift_host(struct scope *s, uint32_t index)
     for (uint32_t c = 0; c < EVIDENCE_CLASS_MAX; c++) {
         if (!d->serving || d->median[c] == 0 || usual->learnt[c] < SCOPE_LEARNING)
             continue;
-        sum += d->seen[c] * peer_log_ratio((d->median[c] - 1) / 2.0 - usual->bins[c]);
+        sum += d->seen[c] * peer_log_ratio(detect_median(d, c) - usual->bins[c]);
         weight += d->seen[c];
     }
     h->known = weight > 0;
@@ -115,7 +115,7 @@ static double rate_of(const struct detect_rate *r)
 
 /* --- a group and the others --- */
 
-static void insert(double *sorted, uint32_t count, double one)
+void scope_insert(double *sorted, uint32_t count, double one)
 {
     uint32_t to = count;
 
@@ -134,7 +134,7 @@ static double usual_rate(const struct scope_table *t, uint32_t g, uint32_t kind)
         const struct detect_rate *r = &t->groups[o].rates[kind];
 
         if (o != g && r->tries >= TRIES_LEAST)
-            insert(sorted, n++, rate_of(r));
+            scope_insert(sorted, n++, rate_of(r));
     }
     return n == 0 ? -1 : fmax(sorted[(n - 1) / 2], USUAL_BAD);
 }
@@ -151,7 +151,7 @@ static double usual_shift(const struct scope_table *t, uint32_t g, double *hosts
     for (uint32_t o = 0; o <= SCOPE_GROUPS_MAX; o++) {
         if (o == g || t->groups[o].known == 0)
             continue;
-        insert(sorted, n++, scope_reached(&t->groups[o], MIDDLE));
+        scope_insert(sorted, n++, scope_reached(&t->groups[o], MIDDLE));
         known += t->groups[o].known;
     }
     *hosts = n == 0 ? 0 : (double)known / n;

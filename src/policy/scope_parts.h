@@ -51,6 +51,16 @@ struct scope_table {
 /* Each host's shift. */
 void scope_shift(struct scope *s);
 
+/* One more of |count| that are in order. */
+void scope_insert(double *sorted, uint32_t count, double one);
+
+/*
+ * How far away each zone is whose hosts are ranked among those of others: scope_away.c. Learnt
+ * while nothing is wrong, and at first; set, where it is more than chance.
+ */
+void scope_learn_away(struct scope *s);
+void scope_set_away(struct scope *s);
+
 void scope_count(const struct scope *s, struct scope_table *t);
 
 void scope_count_shift(struct scope_group *g, double shift);
@@ -96,6 +106,9 @@ struct scope_verdict scope_of_all(const struct scope *s);
 
 /* A half second is over: what was asked in it, and where the hosts are among each other. */
 void scope_turn_all(struct scope *s);
+
+/* Nothing is wrong that would not be learnt as usual. */
+bool scope_is_calm(const struct scope *s);
 
 bool scope_takes_part(const struct scope *s, uint32_t index);
 bool scope_is_marked(const struct scope *s, uint32_t index);

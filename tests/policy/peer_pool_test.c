@@ -209,6 +209,69 @@ static void what_is_forgotten_ranks_nobody(void **state)
     free(w);
 }
 
+static void what_is_shifted_ranks_as_if_it_had_come_so(void **state)
+{
+    struct world *w = world_new(2);
+    (void)state;
+
+    for (uint16_t bin = 100; bin < 100 + PEER_KEPT; bin++)
+        add(w, 1, bin); /* 144 .. 163 are recent */
+    peer_shift(&w->pool, &w->series[1], -40);
+    assert_int_equal(peer_others(&w->pool, &w->series[0]), PEER_RECENT);
+    assert_close(peer_rank(&w->pool, &w->series[0], 103), 0.5 / 21);
+    assert_close(peer_rank(&w->pool, &w->series[0], 114), 11.0 / 21);
+    assert_close(peer_rank(&w->pool, &w->series[0], 124), 20.5 / 21);
+    assert_int_equal(peer_p99(&w->pool, &w->series[0]), 123);
+    assert_close(peer_median(&w->series[1], 1, 1), 113.5);
+    assert_close(peer_quantile(&w->series[1], 0), 60);
+    free(w);
+}
+
+/* Of its own it is no more than before, whatever its peers are. */
+static void what_is_shifted_and_not_counted_ranks_nobody(void **state)
+{
+    struct world *w = world_new(1);
+    (void)state;
+
+    for (uint32_t i = 0; i < 30; i++) {
+        add(w, 0, 50);
+        add(w, 1, 100);
+    }
+    peer_shift(&w->pool, &w->series[1], 7);
+    assert_int_equal(peer_others(&w->pool, &w->series[0]), 0);
+    assert_int_equal(peer_p99(&w->pool, &w->series[1]), 50);
+    assert_close(peer_rank(&w->pool, &w->series[1], 50), 10.5 / 21);
+    peer_set_counted(&w->pool, &w->series[1], true);
+    assert_int_equal(peer_p99(&w->pool, &w->series[0]), 107);
+    assert_close(peer_rank(&w->pool, &w->series[0], 107), 10.5 / 21);
+    peer_shift(&w->pool, &w->series[1], -7);
+    peer_set_counted(&w->pool, &w->series[1], false);
+    assert_int_equal(w->pool.recent[100] + w->pool.recent[107] + w->pool.kept[107], 0);
+    free(w);
+}
+
+static void what_is_shifted_past_an_end_is_at_the_end(void **state)
+{
+    struct world *w = world_new(2);
+    (void)state;
+
+    add(w, 1, 3);
+    add(w, 1, PEER_BINS - 5);
+    peer_shift(&w->pool, &w->series[1], -4);
+    assert_close(peer_quantile(&w->series[1], 0), 0);
+    assert_close(peer_quantile(&w->series[1], 1), PEER_BINS - 9);
+    assert_close(peer_rank(&w->pool, &w->series[0], 0), 1.0 / 3);
+    peer_shift(&w->pool, &w->series[1], 9);
+    assert_close(peer_quantile(&w->series[1], 0), 9);
+    assert_close(peer_quantile(&w->series[1], 1), PEER_BINS - 1);
+    assert_close(peer_rank(&w->pool, &w->series[0], PEER_BINS - 1), 2.0 / 3);
+    peer_shift(&w->pool, &w->series[1], INT16_MAX);
+    assert_close(peer_rank(&w->pool, &w->series[0], PEER_BINS - 1), 1.5 / 3);
+    peer_shift(&w->pool, &w->series[1], INT16_MIN);
+    assert_close(peer_rank(&w->pool, &w->series[0], 0), 1.5 / 3);
+    free(w);
+}
+
 /* --- on random histories, against a witness --- */
 
 #define HISTORY 4000
@@ -289,6 +352,21 @@ static void check_median(const struct world *w, const struct witness *x, uint32_
                  n < 3 ? -1 : (own[(n - 1) / 2] + own[n / 2]) / 2.0);
 }
 
+/* As if all had come with the shifted bin. */
+static void shift(struct world *w, struct witness *all, uint32_t host, int32_t bins)
+{
+    struct witness *x = &all[host];
+
+    peer_shift(&w->pool, &w->series[host], bins);
+    for (uint32_t i = 0; i < x->count; i++) {
+        int32_t bin = x->bin[i] + bins;
+
+        x->bin[i] = (uint16_t)(bin < 0 ? 0 : bin >= PEER_BINS ? PEER_BINS - 1 : bin);
+    }
+    check_rank(w, all, (host + 1) % HOSTS, 0);
+    check_rank(w, all, (host + 1) % HOSTS, PEER_BINS - 1);
+}
+
 static void do_something(struct world *w, struct witness *all, struct rng *rng, uint32_t when)
 {
     uint32_t host = rng_below(rng, HOSTS);
@@ -301,6 +379,10 @@ static void do_something(struct world *w, struct witness *all, struct rng *rng, 
     } else if (what < 5) {
         x->counted = rng_below(rng, 2) == 0;
         peer_set_counted(&w->pool, &w->series[host], x->counted);
+    } else if (what < 8) {
+        shift(w, all, host, (int32_t)rng_below(rng, 13) - 6);
+    } else if (what == 8) {
+        shift(w, all, host, (int32_t)rng_below(rng, 2 * PEER_BINS + 1) - PEER_BINS);
     } else {
         x->bin[x->count] = (uint16_t)(what < 100 ? rng_below(rng, PEER_BINS) : 200 + what % 5);
         x->when[x->count] = when;
@@ -347,6 +429,9 @@ int main(void)
         cmocka_unit_test(a_median_is_of_the_latest_twenty_or_of_all_since),
         cmocka_unit_test(a_quantile_is_of_all_that_is_kept),
         cmocka_unit_test(what_is_forgotten_ranks_nobody),
+        cmocka_unit_test(what_is_shifted_ranks_as_if_it_had_come_so),
+        cmocka_unit_test(what_is_shifted_and_not_counted_ranks_nobody),
+        cmocka_unit_test(what_is_shifted_past_an_end_is_at_the_end),
         cmocka_unit_test(agrees_with_a_witness_that_sorts),
     };
 

@@ -35,6 +35,7 @@ struct fault {
     bool silent;     /* no answer at all */
     double only[2];  /* as slow, in one class */
     double resent;   /* segments a request */
+    double further;  /* microseconds that each answer takes longer on its way */
 };
 
 struct planted {
@@ -168,6 +169,7 @@ static inline void send_one(uint32_t host)
     double us = 20000 * exp(0.5 * normal()) * f->times * f->only[class] * (class == 1 ? 10 : 1);
     double late = world.judge.late_after[class];
 
+    us += f->further;
     if (f->resent > 0 || rng_below(&world.rng, 100) == 0)
         scope_learn_path(&world.scope, host, 0, f->resent > 0 ? f->resent : 0.01);
     scope_learn_path(&world.scope, host, 1, 0);
