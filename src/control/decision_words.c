@@ -2,6 +2,8 @@
 /* A decision in words, for the log and for whoever asks why. */
 #include "control/decision.h"
 
+#include <math.h>
+
 /* --- small things --- */
 
 static void put_name(struct text *t, const struct decision_name *n)
@@ -195,8 +197,8 @@ void decision_guard_words(struct text *t, const struct decision *d, enum decisio
         text_str(t, " of ");
         text_u64(t, d->look.hosts);
         text_str(t, " past half of the threshold on this line; more than ");
-        text_str(t, d->line == DETECT_RANK && !d->fleet_slow ? "half" : "30 %");
-        text_str(t, " would be a crowd");
+        text_u64(t, (uint64_t)lround(100 * detect_crowd_share(d->line, d->fleet_slow)));
+        text_str(t, " % would be a crowd");
         return;
     case GUARD_RATED:
         text_str(t, d->rated ? "it has peers and answers enough"

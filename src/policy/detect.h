@@ -300,6 +300,9 @@ bool detect_guard_holds(const struct detect *d, uint32_t index, enum detect_line
 /* How many hosts have more than half of the threshold against them. */
 uint32_t detect_alike(const struct detect *d, enum detect_line line);
 
+/* More than that share of the hosts so: nobody is blamed. */
+double detect_crowd_share(enum detect_line line, bool fleet_slow);
+
 /* The |n|-th half second back from the one under way, which is 0. False: it is not kept. */
 bool detect_past(const struct detect *d, uint32_t index, enum detect_line line, uint32_t n,
                  struct detect_step *out);

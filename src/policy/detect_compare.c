@@ -60,39 +60,28 @@ static void medians_collect(const struct detect *d, uint32_t class, uint32_t str
     }
 }
 
-/* The same as they came, once they are collected. */
-static void medians_of_all(const struct detect *d, uint32_t class, uint32_t stratum,
-                           struct medians *m)
-{
-    memset(m, 0, sizeof(*m));
-    for (uint32_t i = 0; i < d->count; i++) {
-        const struct detect_host *h = d->hosts[i];
-
-        if (!h->serving || h->stratum != stratum || h->median[class] == 0)
-            continue;
-        m->at[as_it_came(h, class)]++;
-        m->count++;
-    }
-}
-
-/* As they were collected, of those hosts that are not late, where these are half of all. */
+/* As they came, once they are collected, of those hosts that are not late, where these are half of
+ * all; else of all. */
 static void medians_of_the_well(const struct detect *d, uint32_t class, uint32_t stratum,
                                 struct medians *m)
 {
-    uint32_t late = 0;
+    struct medians late = {.count = 0};
 
     memset(m, 0, sizeof(*m));
     for (uint32_t i = 0; i < d->count; i++) {
         const struct detect_host *h = d->hosts[i];
+        struct medians *of = h->late_since != 0 ? &late : m;
 
         if (!h->serving || h->stratum != stratum || h->median[class] == 0)
             continue;
-        late += h->late_since != 0;
-        m->at[as_it_came(h, class)] += h->late_since == 0;
-        m->count += h->late_since == 0;
+        of->at[as_it_came(h, class)]++;
+        of->count++;
     }
-    if (late > m->count)
-        medians_of_all(d, class, stratum, m);
+    if (late.count <= m->count)
+        return;
+    for (uint32_t bin = 0; bin < HALF_BINS; bin++)
+        m->at[bin] += late.at[bin];
+    m->count += late.count;
 }
 
 /* The |n|-th smallest, from 0; n < count. */

@@ -73,9 +73,8 @@ static void weigh_all(struct detect *d)
     for (uint32_t i = 0; i < d->count; i++) {
         struct detect_host *h = d->hosts[i];
 
-        h->sum[DETECT_RANK] = detect_sum(d, i, DETECT_RANK);
-        h->sum[DETECT_TAIL] = detect_sum(d, i, DETECT_TAIL);
-        h->sum[DETECT_STALLS] = detect_sum(d, i, DETECT_STALLS);
+        for (int line = 0; line < DETECT_LINE_COUNT; line++)
+            h->sum[line] = detect_sum(d, i, (enum detect_line)line);
         remember(d, h);
         fade(h->lately, LATELY_KEEPS);
         fade(h->just_now, JUST_NOW_KEEPS);
@@ -97,16 +96,16 @@ uint32_t detect_alike(const struct detect *d, enum detect_line line)
 }
 
 /* Where the others answer as they always did, it is known which half is the bad one. */
-static double crowd_share(const struct detect *d, enum detect_line line)
+double detect_crowd_share(enum detect_line line, bool fleet_slow)
 {
-    return line == DETECT_RANK && !d->fleet.slow ? CROWD_SHARE_APART : CROWD_SHARE;
+    return line == DETECT_RANK && !fleet_slow ? CROWD_SHARE_APART : CROWD_SHARE;
 }
 
 static bool is_crowd(const struct detect *d, enum detect_line line)
 {
     uint32_t alike = detect_alike(d, line);
 
-    return alike > 1 && alike > crowd_share(d, line) * d->count;
+    return alike > 1 && alike > detect_crowd_share(line, d->fleet.slow) * d->count;
 }
 
 /* What so many hosts share is nobody's fault: the sums begin anew. */
@@ -152,9 +151,10 @@ void detect_turn(struct detect *d)
     weigh_all(d);
     d->tenth = (d->bucket + 1) * DETECT_GLANCES + 1;
     detect_compare(d, COMPARE_AND_LEARN);
-    disperse(d, DETECT_RANK);
-    disperse(d, DETECT_TAIL);
-    disperse(d, DETECT_STALLS);
+    for (int line = 0; line < DETECT_LINE_COUNT; line++) {
+        if (detect_by_half_seconds((enum detect_line)line))
+            disperse(d, (enum detect_line)line);
+    }
     detect_settle_stalls(d);
     begin_bucket(d);
 }

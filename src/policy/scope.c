@@ -364,17 +364,17 @@ static double usual_of(const struct scope *s, uint32_t class)
     return n == 0 ? 0 : sum / n;
 }
 
-/* What the host's mix of classes usually takes; negative: not known. */
-static double mix_of(const struct scope *s, uint32_t index)
+/* What the host's mix of classes takes, each |usual|; negative: not known. */
+static double mix_of(const struct scope *s, uint32_t index, const double usual[EVIDENCE_CLASS_MAX])
 {
     const struct detect_host *d = s->judge->hosts[index];
-    const struct scope_usual *usual = &s->zones[s->hosts[index].group[SCOPE_ZONES]];
+    const struct scope_usual *own = &s->zones[s->hosts[index].group[SCOPE_ZONES]];
     double sum = 0, seen = 0;
 
     for (uint32_t c = 0; d->serving && c < EVIDENCE_CLASS_MAX; c++) {
-        if (usual->learnt[c] == 0)
+        if (own->learnt[c] == 0)
             continue;
-        sum += d->seen[c] * usual_of(s, c);
+        sum += d->seen[c] * usual[c];
         seen += d->seen[c];
     }
     return seen < CLASS_LEAST ? -1 : sum / seen;
@@ -384,14 +384,19 @@ static double mix_of(const struct scope *s, uint32_t index)
 static struct scope_verdict of_mixes(const struct scope *s)
 {
     struct scope_verdict v = {.kind = SCOPE_NONE, .sign = SCOPE_BY_LATENCY};
+    double usual[EVIDENCE_CLASS_MAX];
     double sum = 0, n = 0, mean;
 
+    for (uint32_t c = 0; c < EVIDENCE_CLASS_MAX; c++)
+        usual[c] = usual_of(s, c);
     for (uint32_t i = 0; i < s->judge->count; i++) {
-        sum += fmax(mix_of(s, i), 0);
-        n += mix_of(s, i) >= 0;
+        double mix = mix_of(s, i, usual);
+
+        sum += fmax(mix, 0);
+        n += mix >= 0;
     }
     for (uint32_t i = 0; i < s->judge->count && n > GROUP_LEAST; i++) {
-        double mix = mix_of(s, i);
+        double mix = mix_of(s, i, usual);
 
         mean = (sum - mix) / (n - 1);
         if (mix < 0 || peer_log_ratio(mix - mean) < GATE || s->hosts[i].shift > GATE)
@@ -584,7 +589,6 @@ static bool leans(const struct scope *s, uint32_t index, mono_ns risen, enum det
 }
 
 #define WELL_SURE   3.0 /* nats */
-#define SHARE_MOST  0.95
 #define LATELY_SPAN (5 * NS_PER_S / 2)
 
 /* Not one failure since |risen|: how sure is that, were it as bad as the accused one? */

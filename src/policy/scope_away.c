@@ -82,7 +82,7 @@ static double usual_place(const struct scope *s, uint32_t class)
     return n < 2 ? -1 : sorted[(n - 1) / 2];
 }
 
-/* Bins. */
+/* Bins. |usual|: of the zones. */
 static int32_t away_of(const struct scope *s, uint32_t zone, uint32_t class, double usual)
 {
     double looks, off, chance;
@@ -115,18 +115,24 @@ static void grow_older(struct scope *s)
             s->names[SCOPE_ZONES][zone] != 0 && s->zones[zone].age <= SCOPE_LEARNING;
 }
 
+static void set_class(struct scope *s, uint32_t class)
+{
+    double usual = usual_place(s, class);
+    int32_t away[SCOPE_GROUPS_MAX + 1];
+
+    for (uint32_t zone = 0; zone <= SCOPE_GROUPS_MAX; zone++)
+        away[zone] = away_of(s, zone, class, usual);
+    for (uint32_t i = 0; i < s->judge->count; i++) {
+        bool among = s->judge->hosts[i]->stratum == 0;
+
+        detect_set_away(s->judge, i, class, among ? away[s->hosts[i].group[SCOPE_ZONES]] : 0);
+    }
+}
+
 void scope_set_away(struct scope *s)
 {
     grow_older(s);
     begin_ranks(s);
-    for (uint32_t class = 0; class < EVIDENCE_CLASS_MAX; class ++) {
-        double usual = usual_place(s, class);
-
-        for (uint32_t i = 0; i < s->judge->count; i++) {
-            bool among = s->judge->hosts[i]->stratum == 0;
-            uint32_t zone = s->hosts[i].group[SCOPE_ZONES];
-
-            detect_set_away(s->judge, i, class, among ? away_of(s, zone, class, usual) : 0);
-        }
-    }
+    for (uint32_t class = 0; class < EVIDENCE_CLASS_MAX; class ++)
+        set_class(s, class);
 }

@@ -10,8 +10,7 @@
 
 #include "policy/scope_parts.h"
 
-#define HALF       0.5 /* well is what is nearer to the others than to what it was */
-#define SHARE_MOST 0.95
+#define HALF 0.5 /* well is what is nearer to the others than to what it was */
 
 const struct scope_verdict *scope_held(const struct scope *s, enum scope_by by, uint32_t g)
 {

@@ -14,6 +14,7 @@
 #define BAD_TIMES   2.0  /* and so often more than the other groups */
 #define USUAL_BAD   0.001
 #define TRIES_LEAST 1.0
+#define SHARE_MOST  0.95 /* of a host that always fails one answer may be fine */
 
 #define PATH_NOW_KEEPS 0.3 /* of the path just now, from one half second to the next */
 

@@ -188,19 +188,24 @@ static void a_class_that_one_zone_alone_gets_is_not_away(void **state)
 
 /* --- what is wrong is found as before --- */
 
+static void find_slow_host(double further, uint32_t index, double times)
+{
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        start_with_far_zone(9, further, seed);
+        run(30 * NS_PER_S);
+        slow_down(index, times);
+        run(20 * NS_PER_S);
+        assert_int_equal(world.ejected, 1 << index);
+        assert_int_equal(world.kinds[SCOPE_ZONE], 0);
+        stop();
+    }
+}
+
 static void a_slow_host_of_a_far_zone_is_a_node(void **state)
 {
     (void)state;
 
-    for (uint64_t seed = 1; seed <= 6; seed++) {
-        start_with_far_zone(9, 10000, seed);
-        run(30 * NS_PER_S);
-        slow_down(4, 4);
-        run(20 * NS_PER_S);
-        assert_int_equal(world.ejected, 1 << 4);
-        assert_int_equal(world.kinds[SCOPE_ZONE], 0);
-        stop();
-    }
+    find_slow_host(10000, 4, 4);
 }
 
 /* It is no nearer to being bad than another, nor further from it. */
@@ -208,15 +213,7 @@ static void a_slow_host_of_a_near_zone_is_a_node(void **state)
 {
     (void)state;
 
-    for (uint64_t seed = 1; seed <= 6; seed++) {
-        start_with_far_zone(9, 20000, seed);
-        run(30 * NS_PER_S);
-        slow_down(3, 3);
-        run(20 * NS_PER_S);
-        assert_int_equal(world.ejected, 1 << 3);
-        assert_int_equal(world.kinds[SCOPE_ZONE], 0);
-        stop();
-    }
+    find_slow_host(20000, 3, 3);
 }
 
 static void a_far_zone_that_turns_slow_is_bad_and_no_further_away(void **state)
