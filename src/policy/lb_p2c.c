@@ -4,7 +4,8 @@
  * Mitzenmacher, "The power of two choices in randomized load balancing", 2001. One of the two is
  * not drawn but the one whose turn it is, and is taken where both are equal: each pair is as likely
  * as if both were drawn, equal hosts get exactly equal shares, and going through a thousand hosts
- * in order keeps what belongs to them warmer than jumping about (a sixth of all CPU, measured).
+ * in order keeps what belongs to them warmer than jumping about (a sixth of all CPU, measured). A
+ * retry draws both: who stands beside a host that failed often fails with it.
  */
 #include "policy/lb_choice.h"
 
@@ -23,7 +24,8 @@ static uint32_t draw_other(const struct lb_choice *from, uint32_t host, struct r
 
 uint32_t lb_p2c_pick(struct lb *lb, const struct lb_choice *from, struct rng *rng)
 {
-    uint32_t host = lb_round_robin_pick(lb, from, rng);
+    uint32_t host =
+        from->skip_count == 0 ? lb_round_robin_pick(lb, from, rng) : lb_random_pick(lb, from, rng);
     uint32_t other;
 
     if (from->count == 1)

@@ -449,6 +449,24 @@ static void beyond_sixty_four_hosts_a_few_are_drawn(void **state)
     stop(w);
 }
 
+/* It costs no more than noise does, by now: first attempts are not steered by that, retries are. */
+static void a_retry_does_not_meet_who_has_failed_lately(void **state)
+{
+    const struct lb_tried first = {.count = 1, .at = {0}};
+    struct world *w = start(4);
+    (void)state;
+
+    memset(&typical, 0, sizeof(typical));
+    learn(&w->hosts[1].load, EVIDENCE_ERROR, 10000, w->now);
+    w->now += HOST_LOAD_SPAN * 9 / 10;
+    for (uint32_t i = 0; i < 40; i++) {
+        pick(w);
+        assert_int_not_equal(lb_pick_other(&w->lb, &w->set, &first, &w->rng, w->now), 1);
+    }
+    assert_int_equal(w->picked[1], 10);
+    stop(w);
+}
+
 /* Twice the latency steers nobody, noise does as much; three times does. */
 static void small_differences_steer_nobody(void **state)
 {
@@ -598,6 +616,7 @@ int main(void)
         cmocka_unit_test(a_well_host_among_more_that_fail_gets_nearly_all),
         cmocka_unit_test(up_to_sixty_four_hosts_the_least_loaded_of_all_is_found),
         cmocka_unit_test(beyond_sixty_four_hosts_a_few_are_drawn),
+        cmocka_unit_test(a_retry_does_not_meet_who_has_failed_lately),
         cmocka_unit_test(small_differences_steer_nobody),
         cmocka_unit_test(a_slow_host_is_taken_where_the_others_have_so_many_more_requests),
         cmocka_unit_test(a_slow_host_nobody_asks_is_asked_again_after_a_while),

@@ -374,6 +374,28 @@ static void a_tried_host_that_is_out_keeps_no_other_away(void **state)
     }
 }
 
+/* Neighbours often share what made the first one fail. */
+static void the_retries_of_one_host_go_to_all_others_alike(void **state)
+{
+    static const enum lb_kind kinds[] = {LB_LEAST, LB_P2C, LB_RANDOM};
+    (void)state;
+
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+        struct world *w = start(8, kinds[k]);
+
+        for (uint32_t i = 0; i < 4000; i++) {
+            struct lb_tried tried = {.count = 1, .at = {pick(w)}};
+            uint32_t other = lb_pick_other(&w->lb, &w->set, &tried, &w->rng, 0);
+
+            w->picked[(other + 8 - tried.at[0]) % 8]++;
+        }
+        assert_int_equal(w->picked[0], 0);
+        for (uint32_t away = 1; away < 8; away++)
+            assert_in_range(w->picked[away], 571 - 110, 571 + 110);
+        stop(w);
+    }
+}
+
 static void a_failover_chain_goes_over_every_host_once(void **state)
 {
     (void)state;
@@ -554,6 +576,7 @@ int main(void)
         cmocka_unit_test(an_ejection_shows_at_the_next_pick_of_every_worker),
         cmocka_unit_test(a_host_already_tried_is_avoided_while_there_is_another),
         cmocka_unit_test(a_tried_host_that_is_out_keeps_no_other_away),
+        cmocka_unit_test(the_retries_of_one_host_go_to_all_others_alike),
         cmocka_unit_test(a_failover_chain_goes_over_every_host_once),
         cmocka_unit_test(a_steady_pick_does_not_scan_the_hosts),
         cmocka_unit_test(only_healthy_hosts_are_picked_and_one_is_while_there_is_one),
