@@ -117,19 +117,26 @@ static void inherit(struct detection *d, const struct detection *old)
 
 /* --- what the workers are told --- */
 
-static void show_probing(struct watched *c)
+static bool mistrusted(struct watched *c, uint32_t index)
 {
-    bool any = false;
+    return atomic_load_explicit(&host_of(c, index)->probes, memory_order_relaxed) > 0 ||
+           host_share(host_of(c, index)) < HOST_WHOLE;
+}
+
+/* |index| first: where it is, no other is looked at. */
+static void show_mistrust(struct watched *c, uint32_t index)
+{
+    bool any = mistrusted(c, index);
 
     for (uint32_t i = 0; i < c->roster.count && !any; i++)
-        any = atomic_load_explicit(&host_of(c, i)->probes, memory_order_relaxed) > 0;
-    atomic_store_explicit(&c->state->probing, any, memory_order_relaxed);
+        any = mistrusted(c, i);
+    atomic_store_explicit(&c->state->mistrusts, any, memory_order_relaxed);
 }
 
 static void grant(struct watched *c, uint32_t index, uint32_t n)
 {
     atomic_store_explicit(&host_of(c, index)->probes, n, memory_order_relaxed);
-    show_probing(c);
+    show_mistrust(c, index);
 }
 
 static void set_cut(struct watched *c, uint32_t index, uint32_t share)
@@ -140,6 +147,7 @@ static void set_cut(struct watched *c, uint32_t index, uint32_t share)
     if (atomic_load_explicit(&h->cut, memory_order_relaxed) == cut)
         return;
     atomic_store_explicit(&h->cut, cut, memory_order_relaxed);
+    show_mistrust(c, index);
     atomic_fetch_add_explicit(c->state->hosts.epoch, 1, memory_order_release);
 }
 

@@ -150,6 +150,16 @@ void attempt_count_error(struct exchange *x)
     endpoint_rt_count(x->cluster, attempt_present(x)->host, ENDPOINT_rq_error);
 }
 
+mono_ns attempt_asked_at(const struct exchange *x)
+{
+    const struct attempt *a = &x->attempts[(x->attempt_count - 1) % RECORD_ATTEMPTS_MAX];
+
+    if (a->connected_at == MONO_NEVER)
+        return a->picked_at;
+    return exchange_request_complete(x) && x->complete_at > a->connected_at ? x->complete_at
+                                                                            : a->connected_at;
+}
+
 /* --- waiting --- */
 
 bool attempt_take_host_place(struct exchange *x)

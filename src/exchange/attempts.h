@@ -40,6 +40,9 @@ static inline struct host *attempt_host(struct exchange *x)
     return x->cluster->hosts.at[attempt_present(x)->host];
 }
 
+/* When its host had the whole request; where it has no connection yet, when it was picked. */
+mono_ns attempt_asked_at(const struct exchange *x);
+
 /* The first, on |host|; |how| is ACTION_ATTEMPT or ACTION_ATTEMPT_FRESH. */
 void attempt_start(struct exchange *x, uint32_t host, enum action_kind how, mono_ns now,
                    struct actions *out);

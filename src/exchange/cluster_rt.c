@@ -158,25 +158,34 @@ static bool take_probe(struct host *h)
     return false;
 }
 
+static bool take_token(struct cluster_rt *rt)
+{
+    return retry_budget_spend(&rt->state->retry_budget, &rt->config->retry_budget, *rt->now);
+}
+
 uint32_t cluster_rt_pick_probe(struct cluster_rt *rt)
 {
-    const struct retry_budget_config *budget = &rt->config->retry_budget;
-
-    if (!atomic_load_explicit(&rt->state->probing, memory_order_relaxed))
-        return CLUSTER_RT_NO_HOST;
     for (uint32_t i = 0; i < rt->hosts.count; i++) {
         struct host *h = rt->hosts.at[i];
 
         if (h == NULL || host_health(h) != HOST_EJECTED ||
             atomic_load_explicit(&h->probes, memory_order_relaxed) == 0)
             continue;
-        if (!retry_budget_spend(&rt->state->retry_budget, budget, *rt->now))
+        if (!take_token(rt))
             return CLUSTER_RT_NO_HOST;
         if (take_probe(h))
             return i;
         retry_budget_refund(&rt->state->retry_budget);
     }
     return CLUSTER_RT_NO_HOST;
+}
+
+#define TRICKLE (HOST_WHOLE / 8) /* a share that is next to none */
+
+bool cluster_rt_cover_suspect(struct cluster_rt *rt, uint32_t host)
+{
+    return host_share(rt->hosts.at[host]) <= TRICKLE &&
+           !atomic_load_explicit(&rt->state->retries_held, memory_order_relaxed) && take_token(rt);
 }
 
 void cluster_rt_probe_over(struct cluster_rt *rt)

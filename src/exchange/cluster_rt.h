@@ -65,7 +65,16 @@ uint32_t cluster_rt_pick_open(struct cluster_rt *rt);
  */
 uint32_t cluster_rt_pick_probe(struct cluster_rt *rt);
 
-/* The probe has passed, or is called off: the token was not needed. */
+/* The same for |host|, which was picked: is it one that is left with next to no share? */
+bool cluster_rt_cover_suspect(struct cluster_rt *rt, uint32_t host);
+
+/* Is there a host that is tried, or left with next to no share? */
+static inline bool cluster_rt_mistrusts(const struct cluster_rt *rt)
+{
+    return atomic_load_explicit(&rt->state->mistrusts, memory_order_relaxed);
+}
+
+/* The trial has passed, or is called off: the token was not needed. */
 void cluster_rt_probe_over(struct cluster_rt *rt);
 
 /* One that is not in |tried|. */

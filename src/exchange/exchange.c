@@ -115,7 +115,7 @@ static void retry_due(struct exchange *x, mono_ns now, struct actions *out)
 static void on_begin(struct exchange *x, mono_ns now, struct actions *out)
 {
     uint32_t host;
-    bool probe;
+    enum attempt_trial trial;
 
     if (x->route == NULL || x->cluster == NULL) {
         fail(x, x->route == NULL ? REASON_NO_ROUTE : REASON_NO_CLUSTER, out);
@@ -126,14 +126,14 @@ static void on_begin(struct exchange *x, mono_ns now, struct actions *out)
         return;
     }
     x->holds_process = true;
-    host = probing_pick(x, &probe);
+    host = probing_pick(x, &trial);
     if (host >= CLUSTER_RT_ALL_FULL) {
         no_host(x, host, out);
         return;
     }
     retrying_count_first(x, now);
     attempt_start(x, host, ACTION_ATTEMPT, now, out);
-    attempt_present(x)->probe = probe;
+    attempt_present(x)->trial = (uint8_t)trial;
 }
 
 /* The host has the whole request. */
@@ -302,7 +302,7 @@ static uint32_t failover_host(struct exchange *x, const struct retrying_case *c,
     return other;
 }
 
-/* Another host answers in the probed one's place. */
+/* Another host answers in the tried one's place. */
 static void take_over(struct exchange *x, uint32_t other, mono_ns now, struct actions *out)
 {
     cluster_rt_count(x->cluster, CLUSTER_probe_made_good, 1);
@@ -414,7 +414,7 @@ static bool retry_answer(struct exchange *x, const struct exchange_event *e, mon
     return true;
 }
 
-/* A probe's failure is nobody's answer. */
+/* A trial's failure is nobody's answer. */
 static bool make_good(struct exchange *x, const struct exchange_event *e, mono_ns now,
                       struct actions *out)
 {
@@ -455,7 +455,7 @@ static void on_upstream_complete(struct exchange *x, const struct exchange_event
     x->held_up = e->held_up;
     if (!x->tunnel)
         witness_end(x, answered_with(x->status), now);
-    if (attempt_present(x)->probe && x->status < 500)
+    if (attempt_present(x)->trial != TRIAL_NONE && x->status < 500)
         cluster_rt_probe_over(x->cluster);
     attempt_end(x, ATTEMPT_ANSWERED, FLAG_NONE, now);
     x->state = EXCHANGE_DELIVERING;
@@ -547,12 +547,8 @@ static bool sent_and_silent(const struct exchange *x)
  */
 static bool had_its_share(struct exchange *x, mono_ns now)
 {
-    mono_ns since = attempt_present(x)->connected_at;
-
-    if (since < x->complete_at)
-        since = x->complete_at;
     return exchange_follows_envoy(x, DIFFERENCE_TIMEOUT_ALWAYS_COUNTS) || now < x->deadline ||
-           mono_since(since, now) >= x->timeout / 2;
+           mono_since(attempt_asked_at(x), now) >= x->timeout / 2;
 }
 
 /* Ends whatever attempt there is. It is evidence only where the whole request lay with the host. */
@@ -609,11 +605,17 @@ static void count_timeout(struct exchange *x, enum reason reason)
         cluster_rt_count(x->cluster, CLUSTER_upstream_rq_per_try_timeout, 1);
 }
 
-/* To give an attempt up for another that will not be made helps nobody. */
-static bool no_other_try(struct exchange *x)
+static void end_in_time(struct exchange *x, enum reason reason, bool held_up, mono_ns now,
+                        struct actions *out)
 {
-    return x->retry != NULL && !attempt_present(x)->probe &&
-           atomic_load_explicit(&x->cluster->state->retries_held, memory_order_relaxed);
+    if (reason == REASON_PER_TRY_TIMEOUT && probing_only_late(x, now)) {
+        witness_end(x, EVIDENCE_ABANDONED, now);
+        actions_add_simple(out, ACTION_ABANDON);
+        attempt_end(x, ATTEMPT_CANCELLED, FLAG_NONE, now);
+        return;
+    }
+    count_timeout(x, reason);
+    time_out_attempt(x, reason, held_up, now, out);
 }
 
 static void on_time(struct exchange *x, const struct exchange_event *e, mono_ns now,
@@ -625,21 +627,19 @@ static void on_time(struct exchange *x, const struct exchange_event *e, mono_ns 
     };
     struct retrying_choice choice = {.what = RETRYING_NOT};
     enum reason reason = why_time(x, now);
-    uint32_t other;
+    uint32_t other = LB_NO_HOST;
 
     if (reason == REASON_NONE) {
         if (x->state == EXCHANGE_WAITING && now >= x->try_deadline)
             retry_due(x, now, out);
         return;
     }
-    if (reason == REASON_PER_TRY_TIMEOUT && no_other_try(x)) {
-        x->try_deadline = MONO_NEVER;
-        return;
+    if (reason == REASON_PER_TRY_TIMEOUT) {
+        other = probing_remedy(x, e->replayable);
+        if (probing_goes_on(x, other, now))
+            return;
     }
-    count_timeout(x, reason);
-    other = attempt_open(x) && reason == REASON_PER_TRY_TIMEOUT ? probing_remedy(x, e->replayable)
-                                                                : LB_NO_HOST;
-    time_out_attempt(x, reason, e->held_up, now, out);
+    end_in_time(x, reason, e->held_up, now, out);
     if (other != LB_NO_HOST) {
         take_over(x, other, now, out);
         return;
@@ -660,7 +660,7 @@ static void drop_attempt(struct exchange *x, uint32_t flags, mono_ns now, struct
         return;
     if (flags == FLAG_DC && sent_and_silent(x))
         witness_end(x, EVIDENCE_ABANDONED, now);
-    if (attempt_present(x)->probe)
+    if (attempt_present(x)->trial != TRIAL_NONE)
         cluster_rt_probe_over(x->cluster); /* nobody is left to make it good for */
     if (x->state == EXCHANGE_QUEUED)
         cluster_rt_count(x->cluster, CLUSTER_upstream_rq_cancelled, 1);

@@ -125,13 +125,21 @@ enum attempt_outcome {
     ATTEMPT_OVERFLOW
 };
 
+/* A host that is not trusted is given it: another answers where it fails or is late, and a token of
+ * the retry budget is held for that. */
+enum attempt_trial {
+    TRIAL_NONE,
+    TRIAL_SUSPECT, /* it has next to no share of the requests */
+    TRIAL_PROBE    /* it is out */
+};
+
 struct attempt {
     uint32_t host;
     enum attempt_outcome outcome;
     uint32_t status;
     uint32_t flags;
     uint16_t ahead;  /* attempts under way on the host when it was picked */
-    bool probe;      /* its host is out, and is tried with it: a token of the budget is held */
+    uint8_t trial;   /* enum attempt_trial */
     span_ns backoff; /* waited before it */
     mono_ns picked_at;
     mono_ns connected_at; /* MONO_NEVER: not */

@@ -31,15 +31,6 @@ bool witness_doubts(const struct cluster_rt *rt, enum outlier_report report)
            rt->witness != NULL && rt->config->detection.on && rt->witness->late;
 }
 
-/* When the host had the whole request. */
-static mono_ns asked_at(const struct exchange *x, const struct attempt *a)
-{
-    if (a->connected_at == MONO_NEVER)
-        return a->picked_at;
-    return exchange_request_complete(x) && x->complete_at > a->connected_at ? x->complete_at
-                                                                            : a->connected_at;
-}
-
 static void put(struct cluster_rt *rt, const struct evidence *e)
 {
     enum evidence_put did = evidence_ring_put(rt->witness->ring, e);
@@ -80,7 +71,7 @@ static uint8_t flags_of(const struct exchange *x, const struct attempt *a)
         flags |= EVIDENCE_RETRY;
     if (a->connected_at != MONO_NEVER && !x->reused)
         flags |= EVIDENCE_FRESH;
-    if (a->probe)
+    if (a->trial == TRIAL_PROBE)
         flags |= EVIDENCE_PROBE;
     if (x->cluster->witness->late)
         flags |= EVIDENCE_DOUBTFUL;
@@ -115,7 +106,7 @@ static struct evidence evidence_of(const struct exchange *x, enum evidence_outco
                                    mono_ns now)
 {
     const struct attempt *a = &x->attempts[(x->attempt_count - 1) % RECORD_ATTEMPTS_MAX];
-    mono_ns asked = asked_at(x, a);
+    mono_ns asked = attempt_asked_at(x);
     bool connected = a->connected_at != MONO_NEVER;
 
     return (struct evidence){
@@ -161,7 +152,7 @@ static void look_at(struct cluster_rt *rt, uint32_t class, mono_ns now)
     while (after != 0 && !list_empty(&rt->open[class])) {
         struct exchange *x = CONTAINER_OF(rt->open[class].next, struct exchange, open);
 
-        if (micros(asked_at(x, attempt_present(x)), now) < after)
+        if (micros(attempt_asked_at(x), now) < after)
             return;
         tell_late(x, now);
     }

@@ -52,7 +52,7 @@ struct cluster_state {
     _Atomic uint32_t late_after[EVIDENCE_CLASS_MAX];   /* microseconds; 0: not known; by the control
                                                           thread, here and below */
     _Atomic uint32_t probe_within[EVIDENCE_CLASS_MAX]; /* microseconds; 0: not known */
-    _Atomic bool probing;                              /* some host is to be tried */
+    _Atomic bool mistrusts;                            /* some host is to be tried, or is cut */
     _Atomic bool retries_held;    /* the fleet is slow: more attempts would make it worse */
     struct slot_order queue;      /* who waits where maxConnections is reached */
     struct cluster_cells **cells; /* [worker] */

@@ -79,7 +79,8 @@ struct metric_info {
       "firebreak: requests moved to another host after a failed connect")                          \
     X(reuse_resend, COUNTER, "firebreak: requests sent again after a reused connection had died")  \
     X(probe_made_good, COUNTER,                                                                    \
-      "firebreak: probes of ejected hosts that failed; another answered")                          \
+      "firebreak: trials (probes of ejected hosts, requests to suspects with next to no share) "   \
+      "that failed or were late; another answered")                                                \
     X(retry_held, COUNTER, "firebreak: retries not sent because the whole fleet is slow")          \
     X(retry_budget_refused, COUNTER,                                                               \
       "firebreak: retries and resends that the rate of resilience.retryBudget refused")            \

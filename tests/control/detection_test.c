@@ -416,6 +416,7 @@ static void where_it_is_switched_off_nobody_stays_cut_or_out(void **state)
         (void)outlier_watch_eject(w.watch, w.state, 7, w.now);
         assert_int_equal(life(&w, BAD), LIFE_SUSPECT);
         assert_int_equal(life(&w, 7), LIFE_EJECTED);
+        assert_true(w.state->mistrusts);
         atomic_store(&w.state->retries_held, true);
         adopt(&w, &then, ALL);
         assert_int_equal(host_share(host(&w, BAD)), HOST_WHOLE);
@@ -424,7 +425,7 @@ static void where_it_is_switched_off_nobody_stays_cut_or_out(void **state)
         assert_int_equal(w.probed[7], 0);
         assert_int_equal(life(&w, 7), LIFE_HEALTHY);
         assert_false(w.state->retries_held);
-        assert_false(w.state->probing);
+        assert_false(w.state->mistrusts);
         stop(&w);
     }
 }

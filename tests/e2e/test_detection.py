@@ -160,6 +160,23 @@ def test_a_slow_host_gets_little_and_starter_never_less_than_a_fifth(start, tmp_
         assert not shop.said("endpoint.ejected")
 
 
+def test_what_a_suspect_of_three_is_late_with_another_answers(start, tmp_path):
+    shop = Shop(start, tmp_path, "profile: adaptive", count=3)
+    with Clients(shop.proxy.address, count=16) as clients:
+        clients.asked(1200)
+        shop.hosts.fault("slow", value=20, server=1)
+        wait_for(lambda: shop.said("is suspect"), "the suspicion")
+        suspect = time.monotonic()
+        wait_for(lambda: shop.proxy.stat("cluster.shop.probe_made_good") >= 3, "trials that are late")
+        assert failures(clients.asked(400, suspect)) == []
+        assert shop.out() == []  # few are left: it is cut only
+        assert shop.proxy.stat("cluster.shop.upstream_rq_per_try_timeout") == 0
+        assert shop.proxy.stat("cluster.shop.upstream_rq_timeout") == 0
+        shop.hosts.clear()
+        wait_for(lambda: shop.said("endpoint.cleared") or shop.said("endpoint.whole"), "that it is none any more")
+        assert failures(clients.asked(400)) == []
+
+
 def test_least_load_gives_a_slow_host_less_than_a_fifth_before_anything_is_judged(start, tmp_path):
     shop = Shop(start, tmp_path, "mode: observe")
     with Clients(shop.proxy.address, count=16) as clients:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Probes that are made good, and retries of a slow fleet: from scripted events. */
+/* Trials that are made good, and retries of a slow fleet: from scripted events. */
 #include "exchange/witness_world.h"
 
 #include "policy/retry_budget.h"
@@ -18,7 +18,7 @@ static void grant(struct fixture *f, uint32_t n)
 {
     host_set_health(&f->cluster.state->hosts, PROBED, HOST_EJECTED);
     atomic_store(&f->cluster.state->hosts.at[PROBED]->probes, n);
-    atomic_store(&f->cluster.state->probing, true);
+    atomic_store(&f->cluster.state->mistrusts, true);
 }
 
 static void ask_probe(struct fixture *f)
@@ -28,7 +28,7 @@ static void ask_probe(struct fixture *f)
     f->cluster.retry_budget.floor_per_s = 0;
     ask(f);
     assert_int_equal(exchange_host(&f->x), PROBED);
-    assert_true(f->x.attempts[0].probe);
+    assert_true(f->x.attempts[0].trial == TRIAL_PROBE);
     assert_int_equal(tokens(f), f->cluster.retry_budget.capacity - 1);
 }
 
@@ -220,6 +220,164 @@ static void so_many_probes_as_are_granted_are_made(void **state)
     close_scene(&s);
 }
 
+/* --- trials of a suspect --- */
+
+#define WITHIN (80 * MS)
+
+/* All hosts but one are drained, and that one, PROBED, is a suspect: the next request is its. */
+static void suspect(struct fixture *f, uint32_t share)
+{
+    const struct host_set *hosts = &f->cluster.state->hosts;
+
+    for (uint32_t i = 0; i < hosts->count; i++) {
+        if (i != PROBED)
+            host_set_drain(hosts, i);
+    }
+    atomic_store(&hosts->at[PROBED]->cut, HOST_WHOLE - share);
+    atomic_store(&f->cluster.state->mistrusts, true);
+    atomic_store(&f->cluster.state->probe_within[f->x.class], (uint32_t)(WITHIN / 1000));
+    atomic_fetch_add(hosts->epoch, 1);
+    f->cluster.retry_budget.earn_permille = 0;
+    f->cluster.retry_budget.floor_per_s = 0;
+}
+
+/* The others are there again. */
+static void ask_suspect(struct fixture *f, uint32_t share)
+{
+    const struct host_set *hosts = &f->cluster.state->hosts;
+
+    suspect(f, share);
+    ask(f);
+    assert_int_equal(exchange_host(&f->x), PROBED);
+    for (uint32_t i = 0; i < hosts->count; i++)
+        host_set_undrain(hosts, i);
+}
+
+static void goes_to_another(struct scene *s, enum evidence_outcome told)
+{
+    struct fixture *f = &s->f;
+    struct evidence e = told_only(s, told);
+
+    assert_int_equal(e.host, PROBED);
+    assert_int_equal(e.flags & EVIDENCE_PROBE, 0); /* it serves: that counts for its share */
+    assert_true(did(f, ACTION_ATTEMPT));
+    assert_int_not_equal(exchange_host(&f->x), PROBED);
+    assert_int_equal(metric(f, CLUSTER_probe_made_good), 1);
+    connect_and_send(f, true);
+    SAY(f, EVENT_HEAD, .status = 200);
+    SAY(f, EVENT_UPSTREAM_COMPLETE, .bytes = 1);
+    told_only(s, EVIDENCE_OK);
+    assert_int_equal(tokens(f), f->cluster.retry_budget.capacity - 1);
+    SAY(f, EVENT_DELIVERED);
+    assert_int_equal(f->x.status, 200);
+    assert_int_equal(f->x.flags, FLAG_NONE);
+}
+
+static void what_a_suspect_answers_in_time_gives_its_token_back(void **state)
+{
+    struct scene s;
+    struct fixture *f = open_scene(&s);
+    (void)state;
+
+    ask_suspect(f, HOST_WHOLE / 20);
+    assert_int_equal(tokens(f), f->cluster.retry_budget.capacity - 1);
+    SAY(f, EVENT_HEAD, .status = 200);
+    SAY(f, EVENT_UPSTREAM_COMPLETE, .bytes = 1);
+    assert_int_equal(told_only(&s, EVIDENCE_OK).flags, EVIDENCE_FRESH);
+    assert_int_equal(tokens(f), f->cluster.retry_budget.capacity);
+    close_scene(&s);
+}
+
+static void what_a_suspect_fails_another_answers(void **state)
+{
+    struct scene s;
+    struct fixture *f = open_scene(&s);
+    (void)state;
+
+    ask_suspect(f, HOST_WHOLE / 20);
+    SAY(f, EVENT_HEAD, .status = 503, .replayable = true);
+    goes_to_another(&s, EVIDENCE_GATEWAY);
+    close_scene(&s);
+}
+
+/* It is cut for that already: no failure, no timeout, and nothing that ejects it by count. */
+static void what_a_suspect_is_late_with_another_answers_and_it_has_not_failed(void **state)
+{
+    struct scene s;
+    struct fixture *f = open_scene(&s);
+    mono_ns asked;
+    (void)state;
+
+    f->route.per_try_timeout = 500 * MS;
+    ask_suspect(f, HOST_WHOLE / 20);
+    asked = f->now;
+    wait_for_time(f);
+    assert_int_equal(f->now - asked, WITHIN);
+    assert_false(did(f, ACTION_ACCUSE));
+    assert_int_equal(metric(f, CLUSTER_upstream_rq_per_try_timeout), 0);
+    assert_int_equal(f->x.attempts[0].outcome, ATTEMPT_CANCELLED);
+    goes_to_another(&s, EVIDENCE_ABANDONED);
+    close_scene(&s);
+}
+
+static void where_nobody_else_can_answer_a_trial_goes_on_as_any_request(void **state)
+{
+    struct scene s;
+    struct fixture *f = open_scene(&s);
+    mono_ns asked;
+    (void)state;
+
+    f->route.per_try_timeout = 500 * MS;
+    suspect(f, HOST_WHOLE / 20);
+    ask(f);
+    asked = f->now;
+    wait_for_time(f);
+    assert_int_equal(f->now - asked, WITHIN);
+    assert_int_equal(f->x.state, EXCHANGE_SENT);
+    told_nothing(&s);
+    wait_for_time(f);
+    assert_int_equal(f->now - asked, 500 * MS);
+    assert_int_equal(f->x.status, 504);
+    told_only(&s, EVIDENCE_TIMEOUT);
+    assert_int_equal(metric(f, CLUSTER_upstream_rq_per_try_timeout), 1);
+    close_scene(&s);
+}
+
+/* Nor where nobody is to try again: while the fleet is slow. */
+static void who_keeps_more_than_a_trickle_is_not_tried(void **state)
+{
+    static const struct {
+        uint32_t share;
+        bool held, idempotent;
+        uint32_t tokens;
+    } table[] = {{HOST_WHOLE / 5, false, true, 9},
+                 {HOST_WHOLE / 20, true, true, 9},
+                 {HOST_WHOLE / 20, false, false, 9},
+                 {HOST_WHOLE / 20, false, true, 0}};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        struct scene s;
+        struct fixture *f = open_scene(&s);
+
+        suspect(f, table[i].share);
+        atomic_store(&f->cluster.state->retries_held, table[i].held);
+        while (tokens(f) > table[i].tokens)
+            retry_budget_spend(&f->cluster.state->retry_budget, &f->cluster.retry_budget, f->now);
+        begin_method(f, table[i].idempotent);
+        SAY(f, EVENT_REQUEST_COMPLETE);
+        SAY(f, EVENT_BEGIN);
+        assert_int_equal(exchange_host(&f->x), PROBED);
+        assert_int_equal(f->x.attempts[0].trial, TRIAL_NONE);
+        assert_int_equal(tokens(f), table[i].tokens);
+        connect_and_send(f, true);
+        SAY(f, EVENT_HEAD, .status = 200);
+        SAY(f, EVENT_UPSTREAM_COMPLETE, .bytes = 1);
+        told_only(&s, EVIDENCE_OK);
+        close_scene(&s);
+    }
+}
+
 /* --- a fleet that is slow --- */
 
 static void while_retries_are_held_no_failure_is_retried_and_no_try_given_up(void **state)
@@ -297,6 +455,11 @@ int main(void)
         cmocka_unit_test(a_probe_that_is_not_answered_is_made_good_in_time),
         cmocka_unit_test(no_probe_is_made_of_what_cannot_be_made_good),
         cmocka_unit_test(so_many_probes_as_are_granted_are_made),
+        cmocka_unit_test(what_a_suspect_answers_in_time_gives_its_token_back),
+        cmocka_unit_test(what_a_suspect_fails_another_answers),
+        cmocka_unit_test(what_a_suspect_is_late_with_another_answers_and_it_has_not_failed),
+        cmocka_unit_test(where_nobody_else_can_answer_a_trial_goes_on_as_any_request),
+        cmocka_unit_test(who_keeps_more_than_a_trickle_is_not_tried),
         cmocka_unit_test(while_retries_are_held_no_failure_is_retried_and_no_try_given_up),
         cmocka_unit_test(a_route_without_retries_gives_up_in_time_though_they_are_held),
         cmocka_unit_test(a_retry_is_told_as_one),
