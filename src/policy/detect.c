@@ -432,20 +432,22 @@ static void learn_end(struct detect *d, struct detect_host *h, const struct evid
     detect_learn_stall(d, h, stall);
 }
 
-/* An answer: |whole|. Where it was waited for in vain, it took at least that long. */
+/*
+ * An answer: |whole|. Where it was waited for in vain, it took at least that long: of one that is
+ * given up after all but a hundredth have come no more needs to be known, it is late.
+ */
 static void learn_latency(struct detect *d, struct detect_host *h, const struct evidence *s,
                           bool whole)
 {
     struct peer_series *series = series_of(h, s->class);
     struct peer_pool *pool = pool_of(d, s->class, h->stratum);
     uint16_t bin = bin_of(h, s->class, s->first_us);
+    bool shows = whole;
     double place;
     uint32_t p99;
 
     if (series == NULL || pool == NULL)
         return; /* no memory: it teaches nothing */
-    if (whole)
-        h->seen[s->class] += 1;
     if (d->config.latency && peer_others(pool, series) >= OTHERS_LEAST) {
         place = place_of(pool, series, bin);
         p99 = peer_p99(pool, series);
@@ -453,9 +455,11 @@ static void learn_latency(struct detect *d, struct detect_host *h, const struct 
             learn_place(d, h, place);
         if (whole || bin > p99 + TAIL_BINS)
             learn_end(d, h, s, p99);
+        shows = whole || (s->outcome == EVIDENCE_ABANDONED && bin > p99);
     }
-    if (!whole)
+    if (!shows)
         return;
+    h->seen[s->class] += 1;
     if (series->counted != h->serving)
         peer_set_counted(pool, series, h->serving);
     peer_add(pool, series, bin, d->bucket);

@@ -274,6 +274,45 @@ static void one_that_the_client_left_is_no_failure_but_was_waited_for(void **sta
     world_free(w);
 }
 
+/* Ten requests a second of one host are given up after |us|, twice, and one is answered after
+ * |whole| (0: none); the others are fine. */
+static uint32_t slow_tenths_of_given_up(uint32_t us, uint32_t whole)
+{
+    struct world *w = world_new(HOSTS);
+    uint32_t tenths;
+
+    half_seconds(w, 100);
+    for (int n = 0; n < 40; n++) {
+        for (uint32_t i = 0; i < HOSTS; i++) {
+            if (i != 3)
+                tell(w, i, EVIDENCE_OK, healthy_us(w));
+        }
+        tell(w, 3, EVIDENCE_ABANDONED, us);
+        tell(w, 3, EVIDENCE_ABANDONED, us);
+        if (whole > 0)
+            tell(w, 3, EVIDENCE_OK, whole);
+        if (n % DETECT_GLANCES == DETECT_GLANCES - 1)
+            detect_turn(&w->judge);
+        else
+            detect_glance(&w->judge);
+    }
+    tenths = detect_much_slower(&w->judge, 3);
+    world_free(w);
+    return tenths;
+}
+
+/* Twice its peers' p99 is more than six times their median, however long the rest would have been;
+ * what is given up in time says nothing of it. */
+static void who_is_given_up_later_than_nearly_all_come_is_known_to_be_slow(void **state)
+{
+    (void)state;
+
+    assert_true(slow_tenths_of_given_up(130000, 0) > 20);
+    assert_int_equal(slow_tenths_of_given_up(30000, 0), 0);
+    assert_true(slow_tenths_of_given_up(10, 100000) > 20);
+    assert_int_equal(slow_tenths_of_given_up(10, 0), 0);
+}
+
 static void thinned_evidence_counts_for_all_it_stands_for(void **state)
 {
     struct world *w = world_new(HOSTS);
@@ -669,6 +708,7 @@ int main(void)
         cmocka_unit_test(refused_connects_are_a_line_of_their_own),
         cmocka_unit_test(open_for_longer_than_others_take_is_evidence_before_the_end),
         cmocka_unit_test(one_that_the_client_left_is_no_failure_but_was_waited_for),
+        cmocka_unit_test(who_is_given_up_later_than_nearly_all_come_is_known_to_be_slow),
         cmocka_unit_test(thinned_evidence_counts_for_all_it_stands_for),
         cmocka_unit_test(a_fleet_that_is_slow_accuses_nobody_by_latency),
         cmocka_unit_test(a_fleet_whose_first_seconds_were_quick_is_not_slow_for_long),
