@@ -40,7 +40,7 @@ static void learn_fresh(struct watched *c, uint32_t index, const struct evidence
         return;
     n->fresh = works ? AGE_FRESH_WORKS : AGE_FRESH_FAILS;
     if (works)
-        c->detection->members[index]->sum[DETECT_AGE] = 0;
+        detect_clear_age(&c->detection->judge, index);
 }
 
 bool detection_age_learn(struct watched *c, uint32_t index, const struct evidence *e, mono_ns now)

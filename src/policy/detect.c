@@ -307,6 +307,13 @@ static void learn_age(struct detect *d, uint32_t index, bool late, double times)
         detect_add_now(d, h, DETECT_AGE, times * nats(late, BAD_MANY, usual));
 }
 
+void detect_clear_age(struct detect *d, uint32_t index)
+{
+    struct detect_host *h = d->hosts[index];
+
+    detect_add_now(d, h, DETECT_AGE, -h->sum[DETECT_AGE]);
+}
+
 /* --- latencies --- */
 
 static struct peer_series *series_of(struct detect_host *h, uint32_t class)

@@ -215,6 +215,9 @@ void detect_acquit(struct detect *d, uint32_t index);
  */
 void detect_set_away(struct detect *d, uint32_t index, uint32_t class, int32_t bins);
 
+/* What was late was a connection's fault: as much as its sum is taken off it, and shown so. */
+void detect_clear_age(struct detect *d, uint32_t index);
+
 /* How late its answers come says nothing yet: it is not known where it is. */
 void detect_begin_ranks(struct detect *d, uint32_t index);
 

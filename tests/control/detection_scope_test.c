@@ -342,6 +342,14 @@ static void late(struct world *w, uint32_t us, uint8_t flags, uint32_t n)
     }
 }
 
+/* What the journal's half seconds make of its sum. */
+static double shown_age(struct world *w)
+{
+    const struct detect_host *d = host(w, 4)->detected;
+
+    return fmax(d->from[DETECT_AGE] + d->gain[DETECT_AGE], d->least[DETECT_AGE]);
+}
+
 static void hung_connections_are_given_up_and_the_host_stays(void **state)
 {
     struct world w;
@@ -355,8 +363,10 @@ static void hung_connections_are_given_up_and_the_host_stays(void **state)
     assert_int_equal(atomic_load(&host(&w, 4)->refreshed), 1);
     assert_int_equal(w.news, news + 1);
     assert_int_equal(stat(&w, OUTLIER_STAT_connections_refreshed), 1);
+    assert_true(shown_age(&w) > 1);
     put(&w, 4, EVIDENCE_OK, 20000, EVIDENCE_FRESH);
     serve(&w, 0, 1, 0, 50 * MS);
+    assert_true(shown_age(&w) < 1e-9);
     late(&w, 2000000, 0, 20); /* all of them went out before */
     assert_int_equal(out(&w), 0);
     assert_int_equal(life_serves(&host(&w, 4)->life), true);

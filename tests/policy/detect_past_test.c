@@ -125,6 +125,34 @@ static void an_acquittal_leaves_nothing_to_be_shown(void **state)
     assert_true(step.from == 0 && step.gain == 0 && step.least == 0);
 }
 
+static void what_was_a_connections_fault_is_shown_to_be_taken_off(void **state)
+{
+    const struct evidence late = {.outcome = EVIDENCE_LATE, .first_us = 500000};
+    const struct evidence fine = {.outcome = EVIDENCE_OK, .first_us = 20000};
+    struct detect_step step;
+    (void)state;
+
+    for (uint32_t n = 0; n < 20 * HOSTS; n++) {
+        detect_learn(&judge, n % HOSTS, &fine);
+        if (n % 25 == 24)
+            detect_turn(&judge);
+    }
+    for (uint32_t n = 0; n < 4; n++) {
+        detect_learn(&judge, 0, &late);
+        if (n == 1)
+            detect_turn(&judge);
+    }
+    assert_true(detect_sum(&judge, 0, DETECT_AGE) > 1);
+    detect_clear_age(&judge, 0);
+    assert_true(detect_sum(&judge, 0, DETECT_AGE) == 0);
+    follow_all();
+    assert_true(detect_past(&judge, 0, DETECT_AGE, 0, &step));
+    assert_true(step.from > 0 && step.from + step.gain < 1e-9);
+    detect_learn(&judge, 0, &late);
+    detect_turn(&judge);
+    follow_all();
+}
+
 static void no_more_is_kept_than_there_is_room_for(void **state)
 {
     struct detect_step step;
@@ -156,6 +184,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sums_can_be_done_again_from_what_is_kept, start, stop),
         cmocka_unit_test_setup_teardown(an_acquittal_leaves_nothing_to_be_shown, start, stop),
+        cmocka_unit_test_setup_teardown(what_was_a_connections_fault_is_shown_to_be_taken_off,
+                                        start, stop),
         cmocka_unit_test_setup_teardown(no_more_is_kept_than_there_is_room_for, start, stop),
         cmocka_unit_test_setup_teardown(attempts_are_counted_by_class_with_those_they_stand_for,
                                         start, stop),
