@@ -409,7 +409,9 @@ static void learn_place(struct detect *d, struct detect_host *h, double place)
 {
     detect_add_later(h, DETECT_RANK, place - clamp(h->offset, OFFSET_MOST) - PLACE_DESIGN,
                      debt_of(h));
-    if (detect_seems_well(d, h))
+    if (h->rated && detect_is_settling(h))
+        h->offset += (place - h->offset) / (OFFSET_KNOWN + ++h->offset_of);
+    else if (detect_seems_well(d, h))
         h->offset += OFFSET_RATE * (place - h->offset);
 }
 

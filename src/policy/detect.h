@@ -129,8 +129,9 @@ struct detect_host {
     int16_t away[EVIDENCE_CLASS_MAX];    /* bins: so much later its answers come for where it is */
     uint16_t median[EVIDENCE_CLASS_MAX]; /* of its latest ones less that: half bins, from 1; 0: not
                                             known */
-    double offset;     /* its usual place among its peers, in standard deviations */
-    double usual_slow; /* its usual share of very late answers */
+    double offset;      /* its usual place among its peers, in standard deviations */
+    uint32_t offset_of; /* answers of its first time that it was made of */
+    double usual_slow;  /* its usual share of very late answers */
     double usual_stalls[DETECT_STALL_KINDS]; /* and of those that are later still */
     struct detect_stalls stalls;             /* since the sum of that line was last nothing */
     uint32_t placed;                         /* answers ranked in the half second under way */

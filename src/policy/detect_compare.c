@@ -161,8 +161,7 @@ static bool any_out_of_line(const struct detect *d)
     return false;
 }
 
-/* Hosts are not all of one make: what one is from the first, and is not too much, is its own. */
-static bool is_settling(const struct detect_host *h)
+bool detect_is_settling(const struct detect_host *h)
 {
     return h->settled < SETTLING && h->ratio < OWN_AT_FIRST;
 }
@@ -177,7 +176,7 @@ static void learn_usual(const struct detect *d, struct detect_host *h)
 {
     if (!h->serving || !h->rated || d->fleet.slow)
         return;
-    if (!is_settling(h) && (d->disturbed || !detect_seems_well(d, h)))
+    if (!detect_is_settling(h) && (d->disturbed || !detect_seems_well(d, h)))
         return;
     if (h->deviation == 0)
         h->deviation = DEVIATION_AT_FIRST;

@@ -33,6 +33,7 @@
 #define PLACED_FEW   8   /* answers of a half second whose being in time is forgotten */
 #define OFFSET_MOST  1.5
 #define OFFSET_RATE  3e-4 /* a sample */
+#define OFFSET_KNOWN 50   /* samples that none at all is worth at first */
 #define OTHERS_LEAST 20   /* latencies of others to be ranked among */
 
 #define TAIL_BINS  21    /* x 2.5, above the peers' p99 */
@@ -96,6 +97,9 @@ bool detect_past_gate(const struct detect_host *h);
 
 /* May |h| be learnt from as it is? Not while its answers are late by all signs. */
 bool detect_seems_well(const struct detect *d, const struct detect_host *h);
+
+/* Hosts are not all of one make: what one is from the first, and is not too much, is its own. */
+bool detect_is_settling(const struct detect_host *h);
 
 /* Failures need no half second to be believed, but the sum does not grow beyond all bounds. */
 void detect_add_now(struct detect *d, struct detect_host *h, enum detect_line line, double gain);

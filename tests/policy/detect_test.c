@@ -330,6 +330,32 @@ static void thinned_evidence_counts_for_all_it_stands_for(void **state)
     world_free(w);
 }
 
+/* --- what is its own from the first --- */
+
+static double rank_of_one_that_is_slower_from_the_first(double times, uint32_t half)
+{
+    struct world *w = world_new(HOSTS);
+    double rank;
+
+    w->times[3] = times;
+    half_seconds(w, half);
+    rank = sum(w, 3, DETECT_RANK);
+    world_free(w);
+    return rank;
+}
+
+/* Half as slow again is its make: not only the gate keeps it in. Three times is a fault, from the
+ * first second on. */
+static void what_a_host_is_slower_by_from_the_first_is_its_own_up_to_twice(void **state)
+{
+    (void)state;
+
+    for (uint32_t half = 60; half <= 200; half += 20)
+        assert_true(rank_of_one_that_is_slower_from_the_first(1.5, half) < H / 3);
+    assert_true(rank_of_one_that_is_slower_from_the_first(3, 10) > H);
+    assert_true(rank_of_one_that_is_slower_from_the_first(3, 60) > H);
+}
+
 /* --- what is common --- */
 
 static void a_fleet_that_is_slow_accuses_nobody_by_latency(void **state)
@@ -710,6 +736,7 @@ int main(void)
         cmocka_unit_test(one_that_the_client_left_is_no_failure_but_was_waited_for),
         cmocka_unit_test(who_is_given_up_later_than_nearly_all_come_is_known_to_be_slow),
         cmocka_unit_test(thinned_evidence_counts_for_all_it_stands_for),
+        cmocka_unit_test(what_a_host_is_slower_by_from_the_first_is_its_own_up_to_twice),
         cmocka_unit_test(a_fleet_that_is_slow_accuses_nobody_by_latency),
         cmocka_unit_test(a_fleet_whose_first_seconds_were_quick_is_not_slow_for_long),
         cmocka_unit_test(where_many_look_alike_it_is_nobody),
