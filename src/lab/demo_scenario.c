@@ -13,7 +13,7 @@ const struct demo_scenario demo_scenarios[] = {
      "one is slow against its peers, and goes though it answers everything"},
     {"minority", "takes twenty times as long for 5 % of its answers",
      "\"fault\": \"slow\", \"value\": 20, \"probability\": 0.05", 1, 90,
-     "a mean would hide it; latency alone cuts its share and takes nobody out"},
+     "a mean would hide it; latency alone cuts its share; with other evidence beside it, it goes"},
     {"fleet", "take three times as long", "\"fault\": \"slow\", \"value\": 3", DEMO_PEERS, 28,
      "all are slow alike: nobody is to blame, and nobody goes"},
     {"blackhole", "takes requests and never answers", "\"fault\": \"hang\"", 1, 28,
