@@ -616,8 +616,8 @@ static const struct field cluster_rows[] = {
          "which host gets the next request; `least`: the one with the least requests under way "
          "times what it costs to ask it, answers later than is typical and failures counted, "
          "of all up to 64 and of five drawn ones beyond; `p2c`: the less loaded of two, the one "
-         "whose turn it is and one drawn at random; a retry "
-         "begins with a drawn one"},
+         "whose turn it is and one drawn at random; a retry begins with a drawn "
+         "one"},
     {.name = "connectTimeout",
      .kind = FIELD_SPAN,
      .at = AT(connect_timeout),

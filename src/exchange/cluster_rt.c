@@ -180,11 +180,9 @@ uint32_t cluster_rt_pick_probe(struct cluster_rt *rt)
     return CLUSTER_RT_NO_HOST;
 }
 
-#define TRICKLE (HOST_WHOLE / 8) /* a share that is next to none */
-
 bool cluster_rt_cover_suspect(struct cluster_rt *rt, uint32_t host)
 {
-    return host_share(rt->hosts.at[host]) <= TRICKLE &&
+    return host_on_trickle(rt->hosts.at[host]) &&
            !atomic_load_explicit(&rt->state->retries_held, memory_order_relaxed) && take_token(rt);
 }
 

@@ -115,6 +115,12 @@ static inline uint32_t host_share(const struct host *h)
     return HOST_WHOLE - atomic_load_explicit(&h->cut, memory_order_relaxed);
 }
 
+/* Next to none: what goes to it is a trial. */
+static inline bool host_on_trickle(const struct host *h)
+{
+    return host_share(h) <= HOST_WHOLE / 8;
+}
+
 static inline bool host_is_drained(const struct host *h)
 {
     return (atomic_load_explicit(&h->health, memory_order_relaxed) & HOST_DRAIN_BIT) != 0;

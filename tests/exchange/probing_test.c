@@ -32,18 +32,20 @@ static void ask_probe(struct fixture *f)
     assert_int_equal(tokens(f), f->cluster.retry_budget.capacity - 1);
 }
 
-/* The probe was told of as one; another host answers, at once, and the client sees just that. */
-static void made_good(struct scene *s, enum evidence_outcome outcome)
+/* The trial was told of, with that of |probe|; another host answers, at once, and the client sees
+ * just that. */
+static void another_answers(struct scene *s, enum evidence_outcome outcome, uint8_t probe)
 {
     struct fixture *f = &s->f;
     struct evidence e = told_only(s, outcome);
 
     assert_int_equal(e.host, PROBED);
-    assert_true((e.flags & EVIDENCE_PROBE) != 0);
+    assert_int_equal(e.flags & EVIDENCE_PROBE, probe);
     assert_true(did(f, ACTION_ATTEMPT));
     assert_false(did(f, ACTION_RESPOND));
     assert_false(did(f, ACTION_FORWARD));
     assert_int_not_equal(exchange_host(&f->x), PROBED);
+    assert_int_equal(metric(f, CLUSTER_probe_made_good), 1);
     connect_and_send(f, true);
     SAY(f, EVENT_HEAD, .status = 200);
     assert_true(did(f, ACTION_FORWARD));
@@ -54,6 +56,11 @@ static void made_good(struct scene *s, enum evidence_outcome outcome)
     assert_int_equal(f->x.status, 200);
     assert_int_equal(f->x.reason, REASON_VIA_UPSTREAM);
     assert_int_equal(f->x.flags, FLAG_NONE);
+}
+
+static void made_good(struct scene *s, enum evidence_outcome outcome)
+{
+    another_answers(s, outcome, EVIDENCE_PROBE);
 }
 
 static void a_probe_that_passes_gives_its_token_back(void **state)
@@ -253,24 +260,18 @@ static void ask_suspect(struct fixture *f, uint32_t share)
         host_set_undrain(hosts, i);
 }
 
-static void goes_to_another(struct scene *s, enum evidence_outcome told)
+/* It serves: that counts for its share. */
+static void goes_to_another(struct scene *s, enum evidence_outcome outcome)
 {
-    struct fixture *f = &s->f;
-    struct evidence e = told_only(s, told);
+    another_answers(s, outcome, 0);
+}
 
-    assert_int_equal(e.host, PROBED);
-    assert_int_equal(e.flags & EVIDENCE_PROBE, 0); /* it serves: that counts for its share */
-    assert_true(did(f, ACTION_ATTEMPT));
-    assert_int_not_equal(exchange_host(&f->x), PROBED);
-    assert_int_equal(metric(f, CLUSTER_probe_made_good), 1);
-    connect_and_send(f, true);
-    SAY(f, EVENT_HEAD, .status = 200);
-    SAY(f, EVENT_UPSTREAM_COMPLETE, .bytes = 1);
-    told_only(s, EVIDENCE_OK);
-    assert_int_equal(tokens(f), f->cluster.retry_budget.capacity - 1);
-    SAY(f, EVENT_DELIVERED);
-    assert_int_equal(f->x.status, 200);
-    assert_int_equal(f->x.flags, FLAG_NONE);
+static void waits_for(struct fixture *f, span_ns span)
+{
+    mono_ns since = f->now;
+
+    wait_for_time(f);
+    assert_int_equal(f->now - since, span);
 }
 
 static void what_a_suspect_answers_in_time_gives_its_token_back(void **state)
@@ -305,14 +306,11 @@ static void what_a_suspect_is_late_with_another_answers_and_it_has_not_failed(vo
 {
     struct scene s;
     struct fixture *f = open_scene(&s);
-    mono_ns asked;
     (void)state;
 
     f->route.per_try_timeout = 500 * MS;
     ask_suspect(f, HOST_WHOLE / 20);
-    asked = f->now;
-    wait_for_time(f);
-    assert_int_equal(f->now - asked, WITHIN);
+    waits_for(f, WITHIN);
     assert_false(did(f, ACTION_ACCUSE));
     assert_int_equal(metric(f, CLUSTER_upstream_rq_per_try_timeout), 0);
     assert_int_equal(f->x.attempts[0].outcome, ATTEMPT_CANCELLED);
@@ -324,19 +322,15 @@ static void where_nobody_else_can_answer_a_trial_goes_on_as_any_request(void **s
 {
     struct scene s;
     struct fixture *f = open_scene(&s);
-    mono_ns asked;
     (void)state;
 
     f->route.per_try_timeout = 500 * MS;
     suspect(f, HOST_WHOLE / 20);
     ask(f);
-    asked = f->now;
-    wait_for_time(f);
-    assert_int_equal(f->now - asked, WITHIN);
+    waits_for(f, WITHIN);
     assert_int_equal(f->x.state, EXCHANGE_SENT);
     told_nothing(&s);
-    wait_for_time(f);
-    assert_int_equal(f->now - asked, 500 * MS);
+    waits_for(f, 500 * MS - WITHIN);
     assert_int_equal(f->x.status, 504);
     told_only(&s, EVIDENCE_TIMEOUT);
     assert_int_equal(metric(f, CLUSTER_upstream_rq_per_try_timeout), 1);
