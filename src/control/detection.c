@@ -332,6 +332,7 @@ void detection_note_ejected(struct watched *c, uint32_t index, mono_ns now)
         return;
     before = life_of(c, index)->state;
     c->detection->busy = true;
+    life_of(c, index)->pause = detect_pause(&c->detection->judge, index);
     follow(c, index, before, life_eject(life_of(c, index), rules_of_life(c), now), now);
     acquit(c, index);
 }
@@ -517,7 +518,7 @@ static void review(struct watched *c, uint32_t index, mono_ns now)
     struct life *l = life_of(c, index);
 
     if (l->state != LIFE_SUSPECT || scope_concerns(&c->detection->scope, index) ||
-        detection_rules_suspect(c, index, now) ||
+        detection_rules_suspect(c, index, now) || detect_may_stall(&c->detection->judge, index) ||
         (!is_cleared(c, index) && c->detection->notes[index].passed < PASSED_CLEARS))
         return;
     c->detection->looked = false;

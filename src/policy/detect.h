@@ -94,6 +94,8 @@ struct detect_bucket {
 struct detect_stalls {
     uint32_t answers;
     uint32_t seen[DETECT_STALL_KINDS];
+    uint32_t latest; /* half second */
+    uint32_t pause;  /* the longest from one to the next, half seconds */
 };
 
 struct detect_usual {
@@ -316,6 +318,14 @@ bool detect_past(const struct detect *d, uint32_t index, enum detect_line line, 
  * where their latency begins to grow (knee.h).
  */
 double detect_load_without(const struct detect *d, uint32_t index);
+
+/*
+ * The longest that the host paused from one stall to the next, where stalls are what is most against
+ * it; else 0. And may the next one still come: has it gone without one for less than that and a
+ * quarter?
+ */
+span_ns detect_pause(const struct detect *d, uint32_t index);
+bool detect_may_stall(const struct detect *d, uint32_t index);
 
 /* Failures the host's peers have, as a share; at least a thousandth. */
 double detect_peers_rate(const struct detect *d, uint32_t index, enum detect_kind kind);

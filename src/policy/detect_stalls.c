@@ -54,9 +54,18 @@ static double nats_of(const struct detect *d, const struct detect_host *h, enum 
     return 0;
 }
 
+static void note_pause(const struct detect *d, struct detect_stalls *s)
+{
+    if (s->seen[0] > 0 && d->bucket - s->latest > s->pause)
+        s->pause = d->bucket - s->latest;
+    s->latest = d->bucket;
+}
+
 void detect_learn_stall(struct detect *d, struct detect_host *h, enum detect_stall stall)
 {
     detect_add_later(h, DETECT_STALLS, nats_of(d, h, stall), 0);
+    if (stall != DETECT_IN_TIME)
+        note_pause(d, &h->stalls);
     h->stalls.answers++;
     h->stalls.seen[0] += stall != DETECT_IN_TIME;
     h->stalls.seen[1] += stall == DETECT_STALLED_LONG;
@@ -69,6 +78,30 @@ void detect_learn_stall_end(struct detect *d, struct detect_host *h, enum detect
     detect_add_later(h, DETECT_STALLS,
                      nats_of(d, h, DETECT_STALLED_LONG) - nats_of(d, h, DETECT_STALLED), 0);
     h->stalls.seen[1]++;
+}
+
+/* --- the pause between two --- */
+
+static bool stalls_most(const struct detect *d, uint32_t index)
+{
+    double stalls = detect_sum(d, index, DETECT_STALLS);
+    bool most = stalls > d->config.threshold / 4;
+
+    for (int line = 0; line < DETECT_LINE_COUNT; line++)
+        most = most && stalls >= detect_sum(d, index, (enum detect_line)line);
+    return most;
+}
+
+span_ns detect_pause(const struct detect *d, uint32_t index)
+{
+    return stalls_most(d, index) ? d->hosts[index]->stalls.pause * DETECT_BUCKET : 0;
+}
+
+bool detect_may_stall(const struct detect *d, uint32_t index)
+{
+    const struct detect_stalls *s = &d->hosts[index]->stalls;
+
+    return detect_pause(d, index) > 0 && d->bucket - s->latest <= s->pause + s->pause / 4;
 }
 
 /* --- what is usual --- */

@@ -78,6 +78,7 @@ static struct life_step be_healthy(struct life *l, mono_ns now)
 {
     struct life_step step = enter(l, LIFE_HEALTHY, LIFE_WHOLE, now);
 
+    l->pause = 0;
     if (l->times > 0)
         l->wake = mono_after(now, LIFE_FORGETS);
     return step;
@@ -195,11 +196,26 @@ static struct life_step ramp(struct life *l, mono_ns now)
 
 /*
  * So many in a row may be luck of the moment. Who is out again has to go on for as long as the
- * quarantine has grown; where it is probed only after a quarantine, that has been waited for.
+ * quarantine has grown; where it is probed only after a quarantine, that has been waited for. Who
+ * lapses every few seconds is well in between.
  */
 static span_ns proof_length(const struct life *l, const struct life_config *c)
 {
-    return c->quick && l->times > 1 ? bases(c->base, l->times - 1, c->max) : 0;
+    span_ns relapsed = c->quick && l->times > 1 ? bases(c->base, l->times - 1, c->max) : 0;
+    span_ns pause = l->pause + l->pause / 4;
+
+    if (pause > c->base)
+        pause = c->base;
+    return relapsed > pause ? relapsed : pause;
+}
+
+#define PAUSE_PROBES 8 /* in a pause, so that a lapse in it does not go unseen */
+
+static span_ns proving_gap(const struct life *l, const struct life_config *c)
+{
+    span_ns gap = l->pause > 0 && l->pause / PAUSE_PROBES < c->gap ? l->pause / PAUSE_PROBES : c->gap;
+
+    return l->least_gap > gap ? l->least_gap : gap;
 }
 
 static bool is_proved(const struct life *l, const struct life_config *c, mono_ns now)
@@ -225,7 +241,7 @@ static struct life_step probe_passed(struct life *l, const struct life_config *c
         l->in_row = 0; /* well, but only a human lets it back: probes go on */
         l->wake = mono_after(now, rest(l, c, now));
     } else {
-        l->wake = mono_after(now, l->least_gap > c->gap ? l->least_gap : c->gap);
+        l->wake = mono_after(now, proving_gap(l, c));
     }
     return nothing();
 }

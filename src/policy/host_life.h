@@ -73,6 +73,7 @@ struct life {
     mono_ns in_row_since;   /* the first of them, while it is probed */
     uint32_t failed_rounds; /* since it went out */
     span_ns least_gap;      /* between probes, so that they are few where there is little traffic */
+    span_ns pause;          /* between the lapses it went for: it has to do without for longer */
     mono_ns wake;           /* life_turn has something to do; MONO_NEVER: it waits for events */
     bool needs_human;
     mono_ns outs[LIFE_TIMES_KEPT]; /* when it went out, the latest ones; 0: none */
