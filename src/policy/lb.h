@@ -69,7 +69,8 @@ void lb_change(struct lb *lb, enum lb_kind kind, const struct panic_config *pani
  * one, else any eligible one. LB_NO_HOST: there is none. Ejection shows at the very next pick.
  *
  * A host with a share below the whole gets exactly that much of what is fair, whatever the kind
- * says, and no request that was tried elsewhere while there is a host without such a bound.
+ * says, as long as it does not have more under way than others; and no request that was tried
+ * elsewhere while there is a host without such a bound.
  */
 uint32_t lb_pick(struct lb *lb, const struct host_set *hosts, const struct lb_tried *tried,
                  struct rng *rng, mono_ns now);
