@@ -392,14 +392,15 @@ static const char *deed_remedy(const struct decision *d)
     switch (d->what) {
     case DECISION_SUSPECTED:
         return "it is cleared when its sums fall below a quarter of the threshold, or after ten "
-               "requests in a row that are as good as its peers'";
+               "requests in a row that are as good as its peers'; for stalls, no sooner than "
+               "a quarter longer than they were apart";
     case DECISION_EJECTED:
         return "it comes back on proof (probes that succeed) or by the clock, as configured; POST "
                "/clusters/CLUSTER/hosts/HOST/pardon lets it in at once";
     case DECISION_PROBING:
         return "successes in a row, as fast as its peers, let it in; one failure rests it again; "
                "with profile adaptive they have to go on for one ejection.base more each time it "
-               "was out lately";
+               "was out lately; after stalls, for a quarter longer than those were apart";
     case DECISION_RAMPING:
         return "a failure ejects it again, and for longer";
     case DECISION_NEEDS_HUMAN:

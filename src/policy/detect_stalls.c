@@ -88,7 +88,7 @@ static bool stalls_most(const struct detect *d, uint32_t index)
     bool most = stalls > d->config.threshold / 4;
 
     for (int line = 0; line < DETECT_LINE_COUNT; line++)
-        most = most && stalls >= detect_sum(d, index, (enum detect_line)line);
+        most &= line == DETECT_STALLS || stalls > detect_sum(d, index, (enum detect_line)line);
     return most;
 }
 

@@ -213,7 +213,8 @@ static span_ns proof_length(const struct life *l, const struct life_config *c)
 
 static span_ns proving_gap(const struct life *l, const struct life_config *c)
 {
-    span_ns gap = l->pause > 0 && l->pause / PAUSE_PROBES < c->gap ? l->pause / PAUSE_PROBES : c->gap;
+    span_ns gap =
+        l->pause > 0 && l->pause / PAUSE_PROBES < c->gap ? l->pause / PAUSE_PROBES : c->gap;
 
     return l->least_gap > gap ? l->least_gap : gap;
 }

@@ -220,8 +220,7 @@ static uint32_t pick_partial(const struct lb *lb, const struct host_set *hosts,
             most = credit;
         }
     }
-    if (best == LB_NO_HOST || most < least ||
-        (least > 0 && is_busier(lb, hosts, hosts->at[best])))
+    if (best == LB_NO_HOST || most < least || (least > 0 && is_busier(lb, hosts, hosts->at[best])))
         return LB_NO_HOST;
     return pay(hosts->at[best], lb->eligible_count > 0 ? price_of_turn(lb) : all, least)
                ? best

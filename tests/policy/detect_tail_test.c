@@ -135,6 +135,44 @@ static void two_hosts_that_freeze_are_seen_after_three_freezes(void **state)
     world_free(w);
 }
 
+/* Whoever answers well between two freezes is no better for that. */
+static void the_pause_between_two_freezes_is_known_until_it_is_longer(void **state)
+{
+    struct world *w = world_new(10);
+    (void)state;
+
+    half_seconds(w, 60);
+    for (uint32_t n = 0; n < 4; n++) {
+        assert_int_equal(detect_pause(&w->judge, 3), n < 2 ? 0 : 5 * NS_PER_S);
+        tell(w, 3, EVIDENCE_LATE, 400000);
+        half_second(w);
+        tell(w, 3, EVIDENCE_TIMEOUT, 2000000);
+        half_seconds(w, 9);
+    }
+    for (uint32_t n = 10; n <= 12; n++, half_second(w))
+        assert_true(detect_may_stall(&w->judge, 3));
+    assert_false(detect_may_stall(&w->judge, 3));
+    assert_false(detect_may_stall(&w->judge, 4));
+    detect_acquit(&w->judge, 3);
+    assert_int_equal(detect_pause(&w->judge, 3), 0);
+    world_free(w);
+}
+
+/* It is not stalls that it has to be well of. */
+static void who_is_slow_all_the_time_has_no_pauses(void **state)
+{
+    struct world *w = world_new(10);
+    (void)state;
+
+    half_seconds(w, 60);
+    w->times[3] = 10;
+    half_seconds(w, 20);
+    assert_true(detect_accuses_at_all(&w->judge, 3));
+    assert_int_equal(detect_pause(&w->judge, 3), 0);
+    assert_false(detect_may_stall(&w->judge, 3));
+    world_free(w);
+}
+
 /* Where each host has it, it is nobody's fault, and what it takes to be accused of it is more. */
 static void what_stalls_everywhere_accuses_nobody(void **state)
 {
@@ -160,6 +198,8 @@ int main(void)
         cmocka_unit_test(one_answer_in_ten_very_late_is_seen_by_the_tail_not_by_ranks),
         cmocka_unit_test(a_host_that_stalls_now_and_then_is_seen_by_the_line_made_for_it),
         cmocka_unit_test(two_hosts_that_freeze_are_seen_after_three_freezes),
+        cmocka_unit_test(the_pause_between_two_freezes_is_known_until_it_is_longer),
+        cmocka_unit_test(who_is_slow_all_the_time_has_no_pauses),
         cmocka_unit_test(what_stalls_everywhere_accuses_nobody),
     };
 

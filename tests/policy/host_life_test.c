@@ -524,6 +524,39 @@ out_again_a_quick_one_has_to_be_good_for_as_long_as_its_quarantine_has_grown(voi
                      first + 100 * S + c.gap); /* however long it is out: few prove little */
 }
 
+/* How long its probes go on until its share grows; they are |gap| apart once they are enough. */
+static span_ns proved_after(const struct life_config *c, span_ns pause, span_ns gap)
+{
+    struct life l = probing(c, S);
+    mono_ns first = l.since;
+
+    l.pause = pause;
+    prove(&l, c, first);
+    for (mono_ns now = first + gap; l.state == LIFE_PROBING; now += gap) {
+        assert_int_equal(l.wake, now);
+        rest(&l, c);
+        (void)life_learn(&l, c, true, now);
+    }
+    assert_int_equal(l.state, LIFE_RAMPING);
+    return l.since - first;
+}
+
+static void who_lapses_every_few_seconds_has_to_do_without_for_longer(void **state)
+{
+    struct life_config quick = quick_one(), slow = patient;
+    struct life l = probing(&quick, S);
+    (void)state;
+
+    slow.gap = quick.gap;
+    assert_int_equal(proved_after(&quick, 8 * S, S), 10 * S);
+    assert_int_equal(proved_after(&slow, 8 * S, S), 10 * S); /* the clock has not seen them */
+    assert_int_equal(proved_after(&quick, 80 * S, 3 * S), quick.base);
+    l.pause = 8 * S;
+    prove(&l, &quick, 3 * S);
+    come_back(&l, &quick, 13 * S);
+    assert_int_equal(l.pause, 0); /* that was then */
+}
+
 static void out_again_a_patient_one_has_waited_and_that_is_enough(void **state)
 {
     mono_ns first;
@@ -655,7 +688,7 @@ static void check_laws(const struct history *h, const struct life *before, struc
     assert_true(step.grant == 0 || l->state == LIFE_PROBING);
     assert_true(l->granted <= LIFE_PROBE_MAX);
     assert_true(l->in_row < h->c.successes || l->state == LIFE_RAMPING ||
-                (h->c.quick && l->times > 1));
+                (h->c.quick && l->times > 1) || l->pause > 0);
     assert_int_equal(before->times > l->times && l->state == LIFE_SUSPECT, 0);
     /* Who is out is looked after: there is always a time at which it is tried. */
     assert_true(life_serves(l) || l->wake != MONO_NEVER);
@@ -665,6 +698,7 @@ static void check_laws(const struct history *h, const struct life *before, struc
         assert_true(h->passed >= h->c.successes && !before->needs_human);
         assert_true(!h->c.quick || before->times > 10 ||
                     h->now - h->passed_since >= (before->times - 1) * h->c.base);
+        assert_true(h->now - h->passed_since >= before->pause || before->pause > h->c.base);
     }
     assert_true(!step.escalated || (l->needs_human && !before->needs_human));
 }
@@ -681,6 +715,7 @@ static struct life_step happen(struct history *h, struct rng *random, bool *by_h
         return life_clear(l, h->now);
     case 2:
         h->passed = 0;
+        l->pause = rng_below(random, 2) * rng_below(random, 40) * S;
         return life_eject(l, &h->c, h->now);
     case 3:
         *by_hand = rng_below(random, 8) == 0;
@@ -752,6 +787,7 @@ int main(void)
         cmocka_unit_test(a_relapse_costs_more),
         cmocka_unit_test(
             out_again_a_quick_one_has_to_be_good_for_as_long_as_its_quarantine_has_grown),
+        cmocka_unit_test(who_lapses_every_few_seconds_has_to_do_without_for_longer),
         cmocka_unit_test(out_again_a_patient_one_has_waited_and_that_is_enough),
         cmocka_unit_test(the_third_time_within_an_hour_needs_a_human),
         cmocka_unit_test(who_needs_a_human_is_probed_and_never_let_back),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hosts with a share below the whole: it is exactly that, whatever the balancer. */
+/* Hosts with a share below the whole: it is exactly that, whatever the balancer; a busy one's
+ * waits. */
 #include "policy/lb.h"
 
 #include <pthread.h>
@@ -87,6 +88,33 @@ static void a_suspect_gets_exactly_its_share_over_all_workers(void **state)
             assert_in_range(w->picked[3], 2 * shares[k] - 1, 2 * shares[k] + 1);
             free(w);
         }
+    }
+}
+
+/* What it cannot serve in time would wait at it; one turn waits for it, no more. */
+static void a_suspect_that_is_busier_than_others_has_to_wait_for_its_turn(void **state)
+{
+    (void)state;
+
+    for (uint32_t kind = 0; kind < LB_KIND_COUNT; kind++) {
+        struct world *w = start(HOSTS, (enum lb_kind)kind, &never);
+
+        for (uint32_t i = 0; i < HOSTS; i++)
+            w->hosts[i].in_flight = 3;
+        give(w, 3, 500);
+        w->hosts[3].in_flight = 4;
+        serve(w, 1000);
+        assert_in_range(w->picked[3], 49, 51);
+        w->hosts[3].in_flight = 5;
+        serve(w, 1000);
+        assert_in_range(w->picked[3], 0, 1);
+        w->hosts[3].in_flight = 4;
+        serve(w, 1000);
+        assert_in_range(w->picked[3], 50, 52);
+        w->hosts[6].in_flight = 2; /* one of them would have served it at once */
+        serve(w, 1000);
+        assert_in_range(w->picked[3], 0, 1);
+        free(w);
     }
 }
 
@@ -312,6 +340,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_suspect_gets_exactly_its_share_over_all_workers),
+        cmocka_unit_test(a_suspect_that_is_busier_than_others_has_to_wait_for_its_turn),
         cmocka_unit_test(several_suspects_get_a_share_each),
         cmocka_unit_test(a_share_that_is_whole_again_is_fair_again),
         cmocka_unit_test(no_retry_goes_to_a_suspect_while_there_is_another),
