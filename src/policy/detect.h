@@ -320,9 +320,9 @@ bool detect_past(const struct detect *d, uint32_t index, enum detect_line line, 
 double detect_load_without(const struct detect *d, uint32_t index);
 
 /*
- * The longest that the host paused from one stall to the next, where stalls are what is most against
- * it; else 0. And may the next one still come: has it gone without one for less than that and a
- * quarter?
+ * The longest that the host paused from one stall to the next, where stalls are what is most
+ * against it; else 0. And may the next one still come: has it gone without one for less than that
+ * and a quarter?
  */
 span_ns detect_pause(const struct detect *d, uint32_t index);
 bool detect_may_stall(const struct detect *d, uint32_t index);
