@@ -202,6 +202,7 @@ static void finish_all(struct run *r)
         struct evidence s = sample_of(&r->open[done], r->open[done].done);
 
         detect_learn(&r->judge, s.host, &s);
+        r->told[s.host] += r->open[done].sent >= r->fault_from && !r->open[done].told_late;
         r->samples++;
     }
     for (uint32_t i = done; i < r->open_count; i++)
@@ -219,6 +220,7 @@ static void tell_late(struct run *r)
         if (q->told_late || after == 0 || s.first_us < after)
             continue;
         q->told_late = true;
+        r->told[q->host] += q->sent >= r->fault_from;
         s.outcome = EVIDENCE_LATE;
         detect_learn(&r->judge, q->host, &s);
     }
@@ -245,6 +247,7 @@ void run_begin(struct run *r, uint64_t seed)
     rng_init(&r->rng, seed);
     detect_init(&r->judge);
     memset(r->memory, 0, sizeof(r->memory));
+    memset(r->told, 0, sizeof(r->told));
     r->now = r->samples = r->open_count = 0;
     r->fault_from = MONO_NEVER;
     r->wander_all = 0;

@@ -84,6 +84,7 @@ struct run {
     mono_ns now;
     mono_ns fault_from; /* MONO_NEVER: none */
     uint64_t samples;
+    uint32_t told[HOSTS_MAX]; /* requests sent since the fault that the judge knows of */
     uint32_t open_count;
     struct open_request *open;
 };

@@ -154,6 +154,7 @@ struct times {
 
 struct cell {
     struct times suspect, out;
+    struct times told;       /* what was known of it by the time it was suspected, at its rate */
     uint32_t wrong;          /* hosts without a fault that were suspected */
     uint32_t wrong_out;      /* and ejected */
     uint32_t runs_wrong_out; /* runs with any */
@@ -176,8 +177,19 @@ static void print_times(struct times *t)
                t->at[(t->count * 19 - 1) / 20], 100.0 * (t->runs - t->count) / t->runs);
 }
 
+static void print_median(struct times *t)
+{
+    qsort(t->at, t->count, sizeof(t->at[0]), by_value);
+    if (t->count * 2 < t->runs)
+        printf(" - |");
+    else
+        printf(" %.1f |", t->at[(t->runs - 1) / 2]);
+}
+
+/* The bad hosts' first times are seconds since the fault; below 0: not yet. */
 struct seen {
     bool suspect[HOSTS_MAX], out[HOSTS_MAX];
+    double suspect_at, out_at, told;
 };
 
 static double since_fault(const struct run *r)
@@ -186,7 +198,7 @@ static double since_fault(const struct run *r)
 }
 
 /* |guilty|: hosts below it are bad. First times, and who is blamed in error. */
-static void look(const struct run *r, uint32_t guilty, struct seen *s, double first[2])
+static void look(const struct run *r, uint32_t guilty, struct seen *s)
 {
     for (uint32_t i = 0; i < r->hosts; i++) {
         enum detect_line line;
@@ -194,10 +206,12 @@ static void look(const struct run *r, uint32_t guilty, struct seen *s, double fi
 
         s->suspect[i] |= deed != VERDICT_NOTHING;
         s->out[i] |= deed == VERDICT_EJECT;
-        if (i < guilty && s->suspect[i] && first[0] < 0)
-            first[0] = since_fault(r);
-        if (i < guilty && s->out[i] && first[1] < 0)
-            first[1] = since_fault(r);
+        if (i < guilty && s->suspect[i] && s->suspect_at < 0) {
+            s->suspect_at = since_fault(r);
+            s->told = r->told[i] / r->rate;
+        }
+        if (i < guilty && s->out[i] && s->out_at < 0)
+            s->out_at = since_fault(r);
     }
 }
 
@@ -222,19 +236,19 @@ static void note(struct times *t, double at)
 
 static void one_run(struct run *r, uint64_t seed, uint32_t guilty, double watch_s, struct cell *c)
 {
-    struct seen s = {{false}, {false}};
-    double first[2] = {-1, -1};
+    struct seen s = {.suspect_at = -1, .out_at = -1, .told = -1};
 
     run_begin(r, seed);
     while (r->now < LEARN_S * NS_PER_S + rng_below(&r->rng, 10) * STEP)
         run_step(r);
     r->fault_from = r->now;
-    while (since_fault(r) < watch_s && first[1] < 0) {
+    while (since_fault(r) < watch_s && s.out_at < 0) {
         run_step(r);
-        look(r, guilty, &s, first);
+        look(r, guilty, &s);
     }
-    note(&c->suspect, first[0]);
-    note(&c->out, first[1]);
+    note(&c->suspect, s.suspect_at);
+    note(&c->told, s.told);
+    note(&c->out, s.out_at);
     tally(c, r, guilty, &s);
     run_end(r);
 }
@@ -267,8 +281,10 @@ static struct cell *run_row(const struct row *row, const struct options *o, doub
 
 static void print_rows(const struct row *rows, size_t count, double runs, const struct options *o)
 {
-    printf("| fault | latencies | hosts, rps | suspected, s: median / 95 %% | ejected, s: median / "
-           "95 %% | the reference | others suspected a run |\n|---|---|---|---|---|---|---|\n");
+    printf(
+        "| fault | latencies | hosts, rps | suspected, s: median / 95 %% | by its samples / rate, "
+        "s | ejected, s: median / 95 %% | the reference | others suspected a run "
+        "|\n|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < count; i++) {
         struct cell *c;
 
@@ -278,6 +294,7 @@ static void print_rows(const struct row *rows, size_t count, double runs, const 
         printf("| %s | %s | %u, %.0f |", rows[i].fault.name, rows[i].load.name, rows[i].hosts,
                rows[i].rate);
         print_times(&c->suspect);
+        print_median(&c->told);
         print_times(&c->out);
         printf(" %s | %.3f |\n", rows[i].was, (double)c->wrong / c->suspect.runs);
         fflush(stdout);
