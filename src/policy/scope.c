@@ -101,12 +101,26 @@ static double worst_sum(const struct detect *d, uint32_t index)
     return worst;
 }
 
-/* Past half of the threshold, and on its way up: what it was once lasts where it gets little. */
-static bool is_suspicious(const struct detect *d, uint32_t index)
+/*
+ * The nearer a host, the wider its latencies spread beside those of hosts that are far, whose way
+ * is most of it: it has high ranks as often as low ones, and now and then many high ones.
+ */
+static bool only_spreads(const struct scope *s, uint32_t index)
 {
+    const struct detect_host *h = s->judge->hosts[index];
+
+    return s->hosts[index].nearer && h->rated && h->ratio - fmax(h->usual, 0) < GATE / 2;
+}
+
+/* Past half of the threshold, and on its way up: what it was once lasts where it gets little. */
+static bool is_suspicious(const struct scope *s, uint32_t index)
+{
+    const struct detect *d = s->judge;
+
     for (int line = 0; line < DETECT_LINE_COUNT; line++) {
         if (d->hosts[index]->gain[line] > 0 &&
-            detect_sum(d, index, (enum detect_line)line) > d->config.threshold / 2)
+            detect_sum(d, index, (enum detect_line)line) > d->config.threshold / 2 &&
+            (line != DETECT_RANK || !only_spreads(s, index)))
             return true;
     }
     return false;
@@ -116,7 +130,7 @@ void scope_mark(struct scope *s)
 {
     scope_count_since(s, SCOPE_BY_ERRORS, SCOPE_BY_AGE);
     for (uint32_t i = 0; i < s->judge->count; i++) {
-        if (s->judge->hosts[i]->serving && is_suspicious(s->judge, i))
+        if (s->judge->hosts[i]->serving && is_suspicious(s, i))
             s->hosts[i].marked = s->judge->bucket + 1;
     }
 }
@@ -149,24 +163,47 @@ static void learn_one(const struct scope *s, struct scope_usual *u, uint32_t cla
     u->bins[class] += rate * (bins - u->bins[class]);
 }
 
-/* Of each zone, the mean of its hosts' medians. */
-static void learn_class(struct scope *s, uint32_t class)
-{
-    double sum[SCOPE_GROUPS_MAX + 1] = {0};
-    uint32_t n[SCOPE_GROUPS_MAX + 1] = {0};
+#define HALF_BINS (2 * PEER_BINS)
 
+/* The medians of a zone's hosts, counted by half bins. */
+struct medians {
+    uint32_t count;
+    uint32_t at[HALF_BINS];
+};
+
+static void count_medians(const struct scope *s, uint32_t class, struct medians *zones)
+{
     for (uint32_t i = 0; i < s->judge->count; i++) {
         const struct detect_host *d = s->judge->hosts[i];
-        uint32_t g = s->hosts[i].group[SCOPE_ZONES];
+        struct medians *m = &zones[s->hosts[i].group[SCOPE_ZONES]];
+        double at;
 
         if (!d->serving || d->median[class] == 0 || d->seen[class] <= 0)
             continue;
-        sum[g] += detect_median(d, class);
-        n[g]++;
+        at = 2 * detect_median(d, class);
+        m->at[(uint32_t)fmin(fmax(at, 0), HALF_BINS - 1)]++;
+        m->count++;
     }
+}
+
+/* The lower one, bins: one bad host does not make it. Only where there are hosts. */
+static double middle_of(const struct medians *m)
+{
+    uint32_t at = 0;
+
+    for (uint32_t below = m->at[0]; below <= (m->count - 1) / 2; below += m->at[at])
+        at++;
+    return at / 2.0;
+}
+
+static void learn_class(struct scope *s, uint32_t class)
+{
+    struct medians zones[SCOPE_GROUPS_MAX + 1] = {{.count = 0}};
+
+    count_medians(s, class, zones);
     for (uint32_t g = 0; g <= SCOPE_GROUPS_MAX; g++) {
-        if (n[g] > 0 && scope_held(s, SCOPE_ZONES, g) == NULL)
-            learn_one(s, &s->zones[g], class, sum[g] / n[g]);
+        if (zones[g].count > 0 && scope_held(s, SCOPE_ZONES, g) == NULL)
+            learn_one(s, &s->zones[g], class, middle_of(&zones[g]));
     }
 }
 

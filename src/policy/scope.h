@@ -86,6 +86,7 @@ struct scope_host {
     struct detect_rate path_just_now; /* the same of less than a second */
     struct detect_rate since[SCOPE_RATE_COUNT]; /* of each rate, what came in the half second */
     double well[SCOPE_BY_COUNT]; /* nats, while its group is held to be bad: it alone is well */
+    bool nearer;                 /* in a zone that some other zone is further away than */
     bool known;                  /* |shift| is */
     double shift;                /* natural logarithm: its median to what is usual in its zone */
     double
@@ -117,7 +118,7 @@ enum scope_caller {
 };
 
 struct scope_usual {
-    double bins[EVIDENCE_CLASS_MAX];      /* mean of the hosts' medians */
+    double bins[EVIDENCE_CLASS_MAX];      /* what is usual of the hosts' lower median */
     double middle[EVIDENCE_CLASS_MAX];    /* lower median of them ... */
     uint32_t middles[EVIDENCE_CLASS_MAX]; /* ... of so many half seconds */
     uint32_t learnt[EVIDENCE_CLASS_MAX];

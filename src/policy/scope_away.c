@@ -8,6 +8,7 @@
  * a third of a factor. What is no more than chance is none.
  */
 #include <math.h>
+#include <string.h>
 
 #include "policy/scope_parts.h"
 
@@ -48,9 +49,28 @@ static void learn_zone(struct scope_usual *u, uint32_t class, double middle)
     u->middle[class] += fmax(USUAL_SPEED, 1.0 / u->middles[class]) * off;
 }
 
+/* Those that have peers enough by now: should they be few again, they may be elsewhere. */
+static void forget_grown(struct scope *s)
+{
+    bool grown[SCOPE_GROUPS_MAX + 1] = {false}, few[SCOPE_GROUPS_MAX + 1] = {false};
+
+    for (uint32_t i = 0; i < s->judge->count; i++) {
+        bool among = s->judge->hosts[i]->stratum == 0;
+
+        (among ? few : grown)[s->hosts[i].group[SCOPE_ZONES]] = true;
+    }
+    for (uint32_t zone = 0; zone < SCOPE_GROUPS_MAX; zone++) {
+        if (grown[zone] && !few[zone]) {
+            memset(s->zones[zone].middles, 0, sizeof(s->zones[zone].middles));
+            s->zones[zone].age = 0;
+        }
+    }
+}
+
 /* At first also where something seems wrong: it may be that, and would never be known. */
 void scope_learn_away(struct scope *s)
 {
+    forget_grown(s);
     for (uint32_t class = 0; class < EVIDENCE_CLASS_MAX; class ++) {
         for (uint32_t zone = 0; zone < SCOPE_GROUPS_MAX; zone++) {
             struct scope_usual *u = &s->zones[zone];
@@ -118,14 +138,18 @@ static void grow_older(struct scope *s)
 static void set_class(struct scope *s, uint32_t class)
 {
     double usual = usual_place(s, class);
-    int32_t away[SCOPE_GROUPS_MAX + 1];
+    int32_t away[SCOPE_GROUPS_MAX + 1], most = 0;
 
-    for (uint32_t zone = 0; zone <= SCOPE_GROUPS_MAX; zone++)
+    for (uint32_t zone = 0; zone <= SCOPE_GROUPS_MAX; zone++) {
         away[zone] = away_of(s, zone, class, usual);
+        most = away[zone] > most ? away[zone] : most;
+    }
     for (uint32_t i = 0; i < s->judge->count; i++) {
         bool among = s->judge->hosts[i]->stratum == 0;
+        int32_t own = among ? away[s->hosts[i].group[SCOPE_ZONES]] : 0;
 
-        detect_set_away(s->judge, i, class, among ? away[s->hosts[i].group[SCOPE_ZONES]] : 0);
+        s->hosts[i].nearer = (class > 0 && s->hosts[i].nearer) || (among && own < most);
+        detect_set_away(s->judge, i, class, own);
     }
 }
 

@@ -139,6 +139,8 @@ static double usual_rate(const struct scope_table *t, uint32_t g, uint32_t kind)
     return n == 0 ? -1 : fmax(sorted[(n - 1) / 2], USUAL_BAD);
 }
 
+#define FASTER_MOST (GATE / 4) /* others: beyond, they are fast, and nobody is slow */
+
 /*
  * The same of where the middle of each is; NAN: there are none. What nearly all of a group's few
  * hosts reach lies below its middle: compared with that of others, one is high in quiet traffic.
@@ -155,7 +157,7 @@ static double usual_shift(const struct scope_table *t, uint32_t g, double *hosts
         known += t->groups[o].known;
     }
     *hosts = n == 0 ? 0 : (double)known / n;
-    return n == 0 ? (double)NAN : sorted[(n - 1) / 2];
+    return n == 0 ? (double)NAN : fmax(sorted[(n - 1) / 2], -FASTER_MOST);
 }
 
 double scope_nats(const struct detect_rate *r, double p)

@@ -81,7 +81,7 @@ static void a_bad_zone_is_bad_for_as_long_as_it_is(void **state)
             assert_int_equal(world.ejected, ejected);
             stop();
         }
-        assert_in_range(held, 456, 480); /* half seconds of 480: 95 % */
+        assert_in_range(held, 432, 480); /* half seconds of 480: 90 % */
     }
 }
 
