@@ -332,6 +332,7 @@ void detection_note_ejected(struct watched *c, uint32_t index, mono_ns now)
         return;
     before = life_of(c, index)->state;
     c->detection->busy = true;
+    c->detection->notes[index].tried = c->detection->notes[index].failed = 0;
     life_of(c, index)->pause = detect_pause(&c->detection->judge, index);
     follow(c, index, before, life_eject(life_of(c, index), rules_of_life(c), now), now);
     acquit(c, index);
@@ -566,6 +567,24 @@ static bool passed(const struct watched *c, const struct evidence *e)
     return e->outcome == EVIDENCE_OK && (p99 == 0 || e->first_us <= p99);
 }
 
+#define EXCUSED_TIMES 2.0 /* its peers' rate of failures: that often it may fail as well */
+#define EXCUSED_ONCE  0.5
+
+/*
+ * On its way back failures count at once, but what is common is no sign that it is not back: where
+ * one in ten fails, twenty in a row are one in eight.
+ */
+static bool is_as_good(struct watched *c, uint32_t index, const struct evidence *e)
+{
+    struct detection_note *note = &c->detection->notes[index];
+    double usual = detect_peers_rate(&c->detection->judge, index, DETECT_OF_ERRORS);
+
+    note->tried++;
+    note->failed += e->outcome != EVIDENCE_OK;
+    return e->outcome == EVIDENCE_OK ||
+           note->failed <= EXCUSED_TIMES * usual * note->tried + EXCUSED_ONCE;
+}
+
 #define PLACE_MOST  0.75 /* all probes together take no longer than that, in the mean, ... */
 #define PLACE_SLACK 3.0  /* ... give or take */
 
@@ -576,17 +595,13 @@ static bool passed_probe(struct watched *c, uint32_t index, const struct evidenc
     const struct detect *judge = &c->detection->judge;
     double n = life_of(c, index)->in_row + 1;
 
+    if (!is_as_good(c, index, e))
+        return false;
     if (e->outcome != EVIDENCE_OK || (e->flags & EVIDENCE_DOUBTFUL) != 0)
-        return e->outcome == EVIDENCE_OK;
+        return true;
     note->places += detect_place(judge, index, e->class, e->first_us);
     return (judge->p99[e->class] == 0 || e->first_us <= PROBE_TIMES * judge->p99[e->class]) &&
            note->places <= n * PLACE_MOST + PLACE_SLACK;
-}
-
-/* On its way back only failures count at once; its latency is judged as that of any other. */
-static bool passed_ramp(const struct evidence *e)
-{
-    return e->outcome == EVIDENCE_OK;
 }
 
 static bool tells_of_life(const struct life *l, const struct evidence *e)
@@ -635,7 +650,8 @@ void detection_learn(struct watched *c, uint32_t index, const struct evidence *e
     detect_count(&c->detection->judge, index, e);
     effect_learn(c, index, e);
     if (tells_of_life(l, e))
-        learn_life(c, index, l->state == LIFE_RAMPING ? passed_ramp(e) : passed_probe(c, index, e),
+        learn_life(c, index,
+                   l->state == LIFE_RAMPING ? is_as_good(c, index, e) : passed_probe(c, index, e),
                    now);
     if (l->state == LIFE_SUSPECT)
         learn_suspect(c, index, e);

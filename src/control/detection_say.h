@@ -19,11 +19,13 @@ struct detection_note {
     enum age_fresh fresh;
     uint64_t path_requests; /* of the host's path, as last read */
     uint64_t path_retransmits;
-    uint32_t share;          /* that the others' reports know of */
-    mono_ns share_until;     /* what it has less now is not in them before; 0: they know */
-    mono_ns looked_at;       /* for having failed */
-    mono_ns next_try;        /* a guard kept it in: it is not asked again before */
-    double places;           /* of the probes since the first, among its peers */
+    uint32_t share;      /* that the others' reports know of */
+    mono_ns share_until; /* what it has less now is not in them before; 0: they know */
+    mono_ns looked_at;   /* for having failed */
+    mono_ns next_try;    /* a guard kept it in: it is not asked again before */
+    double places;       /* of the probes since the first, among its peers */
+    uint32_t tried;      /* on its way back, since it went */
+    uint32_t failed;
     mono_ns bad_at;          /* a suspect last failed or was late, or became one */
     enum scope_kind cut_for; /* a suspect for the sake of its zone, version; NONE: its own */
     uint32_t passed;         /* requests in a row, as fast as its peers' and no failure */

@@ -400,6 +400,28 @@ static void a_reload_while_it_is_probed_interrupts_nothing(void **state)
     stop(&w);
 }
 
+/* Twenty in a row without a failure would take it minutes; while it is worse, it stays out. */
+static void where_all_fail_now_and_then_it_comes_back_if_it_does_no_more(void **state)
+{
+    static const struct badness tenth = {1, 10}, half = {1, 50};
+    (void)state;
+
+    for (int worse = 0; worse < 2; worse++) {
+        struct set_up u = profile(PROFILE_ADAPTIVE);
+        struct world w;
+
+        start(&w, &u);
+        serve(&w, ALL, &fine, 20 * S);
+        serve_among(&w, ALL, &tenth, &tenth, 10 * S);
+        (void)outlier_watch_eject(w.watch, w.state, BAD, w.now);
+        serve_among(&w, ALL, worse ? &half : &tenth, &tenth, 20 * S);
+        assert_int_equal(out(&w, BAD), worse);
+        serve_among(&w, ALL, &tenth, &tenth, 40 * S);
+        assert_false(out(&w, BAD));
+        stop(&w);
+    }
+}
+
 /* Detection is switched off, or is to look on only: nobody stays cut or out for it. */
 static void where_it_is_switched_off_nobody_stays_cut_or_out(void **state)
 {
@@ -505,6 +527,7 @@ int main(void)
         cmocka_unit_test(by_hand_it_goes_the_same_way),
         cmocka_unit_test(a_reload_keeps_what_is_learnt_though_hosts_come_and_go),
         cmocka_unit_test(a_reload_while_it_is_probed_interrupts_nothing),
+        cmocka_unit_test(where_all_fail_now_and_then_it_comes_back_if_it_does_no_more),
         cmocka_unit_test(where_it_is_switched_off_nobody_stays_cut_or_out),
         cmocka_unit_test(who_comes_back_as_ejection_is_switched_off_begins_anew),
         cmocka_unit_test(who_went_out_by_the_clock_comes_back_by_proof_where_that_is_asked_for_now),

@@ -263,14 +263,20 @@ static inline void ask(struct world *w, uint32_t slot, const struct badness *b)
 }
 
 /* Each host of |who| is asked ten times a second, one after another. */
-static inline void serve(struct world *w, uint32_t who, const struct badness *b, span_ns span)
+static inline void serve_among(struct world *w, uint32_t who, const struct badness *b,
+                               const struct badness *others, span_ns span)
 {
     for (mono_ns end = w->now + span; w->now < end;) {
         for (uint32_t i = 0; i < HOSTS + 2; i++)
             if ((who & 1u << i) != 0)
-                ask(w, i, i == BAD ? b : &fine);
+                ask(w, i, i == BAD ? b : others);
         pass_to(w, w->now + 100 * MS);
     }
+}
+
+static inline void serve(struct world *w, uint32_t who, const struct badness *b, span_ns span)
+{
+    serve_among(w, who, b, &fine, span);
 }
 
 #endif
