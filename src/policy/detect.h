@@ -65,7 +65,7 @@ enum detect_kind { DETECT_OF_ERRORS, DETECT_OF_CONNECTS, DETECT_OF_AGE, DETECT_K
 /*
  * What one half second made of a sum that was |from| at its begin. By sample: however many there
  * were, min(max(from + gain, least), most). By the half second (rank, tail, stalls): the same of
- * min(gain, DETECT_STEP_SHARE of the threshold), with |least| 0.
+ * min(gain, detect_step_share of the threshold), with |least| 0.
  */
 struct detect_step {
     uint32_t number;
@@ -75,8 +75,9 @@ struct detect_step {
     double most;
 };
 
-#define DETECT_STEP_SHARE 0.26 /* so that latency alone takes four half seconds */
-#define DETECT_SUM_MOST   1.5  /* thresholds: no sum grows beyond, so that each can fall again */
+#define DETECT_STEP_SHARE  0.26 /* so that latency alone takes four half seconds */
+#define DETECT_STALL_SHARE 0.28 /* and four stalls are enough, with what is well between them */
+#define DETECT_SUM_MOST    1.5  /* thresholds: no sum grows beyond, so that each can fall again */
 
 /* One half second as it is kept. */
 struct detect_bucket {
@@ -278,6 +279,9 @@ const char *detect_guard_text(enum detect_guard g);
 /* Is |line| weighed by the half second, and is it about latency? */
 bool detect_by_half_seconds(enum detect_line line);
 bool detect_of_latency(enum detect_line line);
+
+/* Of the threshold: what a half second adds at most, by a line that is weighed so. */
+double detect_step_share(enum detect_line line);
 
 /* Nats against the host, the half second under way included. */
 double detect_sum(const struct detect *d, uint32_t index, enum detect_line line);

@@ -19,11 +19,16 @@ bool detect_of_latency(enum detect_line line)
     return detect_by_half_seconds(line) || line == DETECT_AGE;
 }
 
+double detect_step_share(enum detect_line line)
+{
+    return line == DETECT_STALLS ? DETECT_STALL_SHARE : DETECT_STEP_SHARE;
+}
+
 /* The net of a half second is capped, never only its positive part (B18). */
 double detect_sum(const struct detect *d, uint32_t index, enum detect_line line)
 {
     const struct detect_host *h = d->hosts[index];
-    double gain = fmin(h->gain[line], DETECT_STEP_SHARE * d->config.threshold);
+    double gain = fmin(h->gain[line], detect_step_share(line) * d->config.threshold);
 
     if (!detect_by_half_seconds(line))
         return h->sum[line];

@@ -47,7 +47,7 @@ static double made(const struct detect_step *s, enum detect_line line)
     double gain = s->gain;
 
     if (detect_by_half_seconds(line))
-        gain = fmin(gain, DETECT_STEP_SHARE * config.threshold);
+        gain = fmin(gain, detect_step_share(line) * config.threshold);
     return fmin(fmax(s->from + gain, s->least), s->most);
 }
 

@@ -113,6 +113,23 @@ static void a_host_that_stalls_now_and_then_is_seen_by_the_line_made_for_it(void
     world_free(w);
 }
 
+/* Four are enough, though what is well in between takes off a little. */
+static void four_stalls_a_few_seconds_apart_are_enough(void **state)
+{
+    struct world *w = world_new(10);
+    (void)state;
+
+    half_seconds(w, 300);
+    for (uint32_t n = 0; n < 4; n++) {
+        assert_false(holds(w, 3, DETECT_STALLS));
+        half_seconds(w, 5);
+        tell(w, 3, EVIDENCE_OK, 800000);
+        half_second(w);
+    }
+    assert_true(holds(w, 3, DETECT_STALLS));
+    world_free(w);
+}
+
 /* One request of each freeze stands still for long, and nothing of the other is usual for one. */
 static void two_hosts_that_freeze_are_seen_after_three_freezes(void **state)
 {
@@ -197,6 +214,7 @@ int main(void)
         cmocka_unit_test(a_request_that_is_late_while_it_is_open_counts_then_and_not_again),
         cmocka_unit_test(one_answer_in_ten_very_late_is_seen_by_the_tail_not_by_ranks),
         cmocka_unit_test(a_host_that_stalls_now_and_then_is_seen_by_the_line_made_for_it),
+        cmocka_unit_test(four_stalls_a_few_seconds_apart_are_enough),
         cmocka_unit_test(two_hosts_that_freeze_are_seen_after_three_freezes),
         cmocka_unit_test(the_pause_between_two_freezes_is_known_until_it_is_longer),
         cmocka_unit_test(who_is_slow_all_the_time_has_no_pauses),
