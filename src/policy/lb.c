@@ -181,11 +181,8 @@ static uint32_t under_way(const struct host *h)
 
 #define BUSY_LOOKS 64
 
-/*
- * What it would get in its turn would wait at it for longer than anywhere: it has more under way
- * than the least busy of the others, and one. The turn it has earned waits; no more than that one.
- */
-static bool is_busier(const struct lb *lb, const struct host_set *hosts, struct host *h)
+/* It has more under way than the least busy of the others, and one: what it got would wait. */
+static bool is_busier(const struct lb *lb, const struct host_set *hosts, const struct host *h)
 {
     uint32_t looks = lb->eligible_count < BUSY_LOOKS ? lb->eligible_count : BUSY_LOOKS;
     uint32_t own = under_way(h);
@@ -193,17 +190,16 @@ static bool is_busier(const struct lb *lb, const struct host_set *hosts, struct 
     for (uint32_t n = 0; n < looks; n++) {
         uint32_t at = (lb->cursor + n) % lb->eligible_count;
 
-        if (own > under_way(hosts->at[lb->eligible[at]]) + 1) {
-            atomic_store_explicit(&h->credit, price_of_turn(lb), memory_order_relaxed);
+        if (own > under_way(hosts->at[lb->eligible[at]]) + 1)
             return true;
-        }
     }
     return false;
 }
 
 /*
  * Each pick earns each of them its share; the one that has earned most, and |least|, pays for a
- * turn. Where there are no others they share all there is, and it pays what all have earned.
+ * turn. Where there are no others they share all there is, and it pays what all have earned. Of
+ * one that is busy a turn waits until it is not, and no more than that one.
  */
 static uint32_t pick_partial(const struct lb *lb, const struct host_set *hosts,
                              const struct lb_tried *tried, uint32_t least)
@@ -220,8 +216,12 @@ static uint32_t pick_partial(const struct lb *lb, const struct host_set *hosts,
             most = credit;
         }
     }
-    if (best == LB_NO_HOST || most < least || (least > 0 && is_busier(lb, hosts, hosts->at[best])))
+    if (best == LB_NO_HOST || most < least)
         return LB_NO_HOST;
+    if (least > 0 && is_busier(lb, hosts, hosts->at[best])) {
+        atomic_store_explicit(&hosts->at[best]->credit, least, memory_order_relaxed);
+        return LB_NO_HOST;
+    }
     return pay(hosts->at[best], lb->eligible_count > 0 ? price_of_turn(lb) : all, least)
                ? best
                : LB_NO_HOST;
